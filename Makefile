@@ -1,0 +1,31 @@
+MODEL    ?= third_party/models/smollm2.gguf
+PROMPT   ?= What is the capital of France?
+# Which WebGPU adapter: "software" is Mesa's CPU driver; part of a GPU's name is that GPU.
+ADAPTER  ?= software
+JOBS     ?= $(shell nproc)
+
+export MODEL PROMPT
+export GGML_WEBGPU_ADAPTER = $(ADAPTER)
+
+.PHONY: run build test test-masks env clean
+
+run: build            ## a stock llama.cpp program, with this backend as plugin
+	scripts/fetch smollm2
+	scripts/env scripts/run "$$MODEL" "$$PROMPT"
+
+build: env            ## build/libggml-webgpu.so, the tools, the unit tests
+	scripts/fetch
+	scripts/env cmake -B build -G Ninja -DGGML_WEBGPU_TESTS=ON -DGGML_WEBGPU_WERROR=ON
+	scripts/env cmake --build build --parallel $(JOBS)
+
+test: build           ## all suites; the last line is "N passed, N failed"
+	scripts/test unit conformance models builds
+
+test-masks: build     ## the conformance suite again, on devices with fewer features
+	scripts/test masks
+
+env:                  ## the Debian root that everything runs in
+	scripts/env true
+
+clean:
+	rm -rf build build-*

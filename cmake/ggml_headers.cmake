@@ -1,0 +1,20 @@
+# Sets GGML_DIR, the ggml folder of GGML_SOURCE_DIR, and GGML_VERSION, the version whose headers those are.
+
+if(EXISTS ${GGML_SOURCE_DIR}/ggml/include/ggml.h)
+    set(GGML_DIR ${GGML_SOURCE_DIR}/ggml)
+elseif(EXISTS ${GGML_SOURCE_DIR}/include/ggml.h)
+    set(GGML_DIR ${GGML_SOURCE_DIR})
+else()
+    message(FATAL_ERROR "GGML_SOURCE_DIR=${GGML_SOURCE_DIR} is no ggml or llama.cpp source tree (scripts/fetch gets one)")
+endif()
+
+file(READ ${GGML_DIR}/CMakeLists.txt ggml_lists)
+set(GGML_VERSION "")
+foreach(part MAJOR MINOR PATCH)
+    if(NOT ggml_lists MATCHES "set\\(GGML_VERSION_${part} +([0-9]+)\\)")
+        message(FATAL_ERROR "${GGML_DIR}/CMakeLists.txt sets no GGML_VERSION_${part}")
+    endif()
+    list(APPEND GGML_VERSION ${CMAKE_MATCH_1})
+endforeach()
+list(JOIN GGML_VERSION "." GGML_VERSION)
+message(STATUS "ggml ${GGML_VERSION}: ${GGML_DIR}")

@@ -1,0 +1,272 @@
+#include "gpu/kernel.h"
+
+#include "gpu/log.h"
+#include "gpu/wgsl.h"
+
+#include <algorithm>
+
+namespace gpu {
+
+//
+// bindings
+//
+
+static uint64_t align_down(uint64_t value, uint64_t alignment) {
+    return value / alignment * alignment;
+}
+
+static uint64_t align_up(uint64_t value, uint64_t alignment) {
+    return align_down(value + alignment - 1, alignment);
+}
+
+result<binding_plan> plan_bindings(const std::vector<operand> & operands, const capabilities & caps) {
+    binding_plan plan;
+    plan.slot.resize(operands.size());
+    plan.residual.resize(operands.size());
+    for (size_t i = 0; i < operands.size(); i++) {
+        const operand & o     = operands[i];
+        const uint64_t  begin = align_down(o.offset, caps.storage_alignment);
+        const uint64_t  end   = std::min(align_up(std::max<uint64_t>(o.offset + o.size, begin + 16), 16), o.memory->padded_size());
+        plan.bindings.push_back({ o.memory, begin, end - begin, o.wide, o.atomic });
+        plan.slot[i] = static_cast<uint32_t>(i);
+    }
+    // Merge until nothing overlaps: a merged range can reach a third one. There are at most ten.
+    for (bool merged = true; merged;) {
+        merged = false;
+        for (size_t a = 0; a < plan.bindings.size() && !merged; a++) {
+            for (size_t b = a + 1; b < plan.bindings.size() && !merged; b++) {
+                binding & x = plan.bindings[a];
+                binding & y = plan.bindings[b];
+                if (x.memory != y.memory || x.offset + x.size <= y.offset || y.offset + y.size <= x.offset) {
+                    continue;
+                }
+                const uint64_t end = std::max(x.offset + x.size, y.offset + y.size);
+                x.offset = std::min(x.offset, y.offset);
+                x.size   = end - x.offset;
+                x.wide   = x.wide && y.wide;
+                x.atomic = x.atomic || y.atomic;
+                plan.bindings.erase(plan.bindings.begin() + b);
+                for (uint32_t & slot : plan.slot) {
+                    slot = slot == b ? a : slot > b ? slot - 1 : slot;
+                }
+                merged = true;
+            }
+        }
+    }
+    for (binding & b : plan.bindings) {
+        b.wide = b.wide && !b.atomic;
+        if (b.size > align_up(caps.max_binding, 256)) {
+            return status::failure(format("a tensor range of %llu bytes is larger than this device's binding limit of %llu bytes",
+                                          (unsigned long long) b.size, (unsigned long long) caps.max_binding));
+        }
+    }
+    for (size_t i = 0; i < operands.size(); i++) {
+        plan.residual[i] = static_cast<uint32_t>(operands[i].offset - plan.bindings[plan.slot[i]].offset);
+    }
+    return plan;
+}
+
+//
+// source
+//
+
+std::string kernel_key(const dispatch & d, const binding_plan & plan) {
+    std::string key = d.kernel.shader();
+    auto        sorted = d.kernel.defined();
+    std::sort(sorted.begin(), sorted.end(), [](const auto & a, const auto & b) { return std::strcmp(a.first, b.first) < 0; });
+    for (const auto & [name, value] : sorted) {
+        key += std::string(" ") + name + "=" + value;
+    }
+    for (size_t i = 0; i < d.operands.size(); i++) {
+        const binding & b = plan.bindings[plan.slot[i]];
+        key += format(" %s:%s%s@%u", d.operands[i].name, d.operands[i].type, b.atomic ? "a" : b.wide ? "w" : "", plan.slot[i]);
+    }
+    return key;
+}
+
+static const char * element_type(const binding & b) {
+    return b.atomic ? "atomic<u32>" : b.wide ? "vec4<u32>" : "u32";
+}
+
+result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan, const capabilities & caps) {
+    defines defs;
+    if (caps.subgroups) {
+        defs["SUBGROUPS"]    = "1";
+        defs["SUBGROUP_MIN"] = std::to_string(caps.subgroup_min);
+        defs["SUBGROUP_MAX"] = std::to_string(caps.subgroup_max);
+    }
+    if (caps.f16) defs["F16"] = "1";
+    if (caps.packed_dot) defs["PACKED_DOT"] = "1";
+    if (caps.subgroup_matrix()) defs["SUBGROUP_MATRIX"] = "1";
+    for (const auto & [name, value] : d.kernel.defined()) {
+        defs[name] = value;
+    }
+
+    std::string fields = "    groups: u32,\n";
+    std::string declarations, includes;
+    std::vector<const char *> owner(plan.bindings.size(), nullptr);  // the operand whose variable a binding is
+    for (size_t i = 0; i < d.operands.size(); i++) {
+        const operand &   o    = d.operands[i];
+        const std::string name = o.name;
+        const uint32_t    slot = plan.slot[i];
+        const binding &   b    = plan.bindings[slot];
+        defs[name + "_TYPE"]   = o.type;
+        defs[name + "_WIDTH"]  = b.wide ? "4" : "1";
+        defs[name + "_ATOMIC"] = b.atomic ? "1" : "0";
+        fields += "    " + name + "_offset: u32,\n";
+        includes += "#include \"lib/binding.wgsl\" as " + name + "\n";
+        if (owner[slot] == nullptr) {
+            owner[slot] = o.name;
+            declarations += format("@group(0) @binding(%u) var<storage, read_write> %s_buffer: array<%s>;\n", slot + 1, o.name, element_type(b));
+        } else {
+            defs[name + "_buffer"] = std::string(owner[slot]) + "_buffer";
+        }
+    }
+    for (const params::field & f : d.values.fields()) {
+        fields += std::string("    ") + f.name + ": " + f.type + ",\n";
+    }
+    std::string source;
+    if (caps.f16) source += "enable f16;\n";
+    if (caps.subgroups) source += "enable subgroups;\n";
+    if (defs.count("USES_MATRIX")) source += "enable chromium_experimental_subgroup_matrix;\n";
+    source += "struct Params {\n" + fields + "}\n@group(0) @binding(0) var<uniform> params: Params;\n" + declarations + includes;
+    source += "#include \"" + d.kernel.shader() + ".wgsl\"\n";
+    return expand_text(d.kernel.shader(), source, defs);
+}
+
+//
+// cache
+//
+
+kernel_cache::~kernel_cache() {
+    for (auto & [key, k] : kernels_) {
+        (void) await(*k);
+        if (k->pipeline != nullptr) wgpu().ComputePipelineRelease(k->pipeline);
+    }
+    for (auto & [n, l] : layouts_) {
+        wgpu().PipelineLayoutRelease(l.pipeline);
+        wgpu().BindGroupLayoutRelease(l.group);
+    }
+}
+
+kernel_cache::layouts & kernel_cache::layouts_for(size_t storage_bindings) {
+    layouts & l = layouts_[storage_bindings];
+    if (l.group != nullptr) {
+        return l;
+    }
+    std::vector<WGPUBindGroupLayoutEntry> entries(storage_bindings + 1);
+    for (uint32_t i = 0; i < entries.size(); i++) {
+        entries[i]            = {};
+        entries[i].binding    = i;
+        entries[i].visibility = WGPUShaderStage_Compute;
+        entries[i].buffer.type             = i == 0 ? WGPUBufferBindingType_Uniform : WGPUBufferBindingType_Storage;
+        entries[i].buffer.hasDynamicOffset = i == 0;
+    }
+    WGPUBindGroupLayoutDescriptor group = {};
+    group.entryCount                    = entries.size();
+    group.entries                       = entries.data();
+    l.group                             = wgpu().DeviceCreateBindGroupLayout(owner_.handle(), &group);
+
+    WGPUPipelineLayoutDescriptor pipeline = {};
+    pipeline.bindGroupLayoutCount         = 1;
+    pipeline.bindGroupLayouts             = &l.group;
+    l.pipeline                            = wgpu().DeviceCreatePipelineLayout(owner_.handle(), &pipeline);
+    return l;
+}
+
+WGPUBindGroupLayout kernel_cache::group_layout(size_t storage_bindings) {
+    std::lock_guard guard(lock_);
+    return layouts_for(storage_bindings).group;
+}
+
+kernel * kernel_cache::request(const dispatch & d, const binding_plan & plan) {
+    std::string     key = kernel_key(d, plan);
+    std::lock_guard guard(lock_);
+    auto &          entry = kernels_[key];
+    if (entry == nullptr) {
+        entry      = std::make_unique<kernel>();
+        entry->key = std::move(key);
+        result<std::string> source = compose_kernel(d, plan, owner_.caps());
+        if (source.ok()) {
+            compile(*entry, *source, plan.bindings.size());
+        } else {
+            entry->failure = source.why().text();
+            entry->done    = true;
+        }
+    }
+    return entry.get();
+}
+
+void kernel_cache::compile(kernel & k, const std::string & source, size_t storage_bindings) {
+    if (owner_.user().debug) {
+        log(log_level::debug, "compile %s\n%s", k.key.c_str(), source.c_str());
+    }
+    WGPUShaderSourceWGSL wgsl = {};
+    wgsl.chain.sType          = WGPUSType_ShaderSourceWGSL;
+    wgsl.code                 = view(source);
+
+    WGPUShaderModuleDescriptor module_descriptor = {};
+    module_descriptor.nextInChain                = &wgsl.chain;
+    module_descriptor.label                      = view(k.key);
+
+    // An invalid shader is this kernel's failure, not the device's.
+    struct scope_answer {
+        std::string text;
+        bool        done = false;
+    } scope;
+    wgpu().DevicePushErrorScope(owner_.handle(), WGPUErrorFilter_Validation);
+    WGPUShaderModule module = wgpu().DeviceCreateShaderModule(owner_.handle(), &module_descriptor);
+
+    WGPUComputePipelineDescriptor descriptor = {};
+    descriptor.label                         = view(k.key);
+    descriptor.layout                        = layouts_for(storage_bindings).pipeline;
+    descriptor.compute.module                = module;
+    descriptor.compute.entryPoint            = view("main");
+    if (wgpu().DeviceCreateComputePipelineAsync != nullptr) {
+        WGPUCreateComputePipelineAsyncCallbackInfo callback = {};
+        callback.mode      = device::callback_mode();
+        callback.userdata1 = &k;
+        callback.callback  = [](WGPUCreatePipelineAsyncStatus status, WGPUComputePipeline pipeline, WGPUStringView message, void * user, void *) {
+            kernel & k = *static_cast<kernel *>(user);
+            if (status == WGPUCreatePipelineAsyncStatus_Success) {
+                k.pipeline = pipeline;
+            } else {
+                k.failure = text(message);
+            }
+            k.done = true;
+        };
+        k.future = wgpu().DeviceCreateComputePipelineAsync(owner_.handle(), &descriptor, callback);
+    } else {
+        k.pipeline = wgpu().DeviceCreateComputePipeline(owner_.handle(), &descriptor);
+        k.done     = true;
+    }
+    wgpu().ShaderModuleRelease(module);
+
+    WGPUPopErrorScopeCallbackInfo popped = {};
+    popped.mode      = device::callback_mode();
+    popped.userdata1 = &scope;
+    popped.callback  = [](WGPUPopErrorScopeStatus, WGPUErrorType type, WGPUStringView message, void * user, void *) {
+        scope_answer & s = *static_cast<scope_answer *>(user);
+        if (type != WGPUErrorType_NoError) {
+            s.text = text(message);
+        }
+        s.done = true;
+    };
+    wait_for(wgpu().DevicePopErrorScope(owner_.handle(), popped), scope.done);
+    if (!scope.text.empty()) {
+        k.failure = scope.text;
+    }
+}
+
+status kernel_cache::await(kernel & k) {
+    std::lock_guard guard(lock_);
+    if (!k.done) {
+        wait_for(k.future, k.done);
+    }
+    if (k.pipeline == nullptr || !k.failure.empty()) {
+        return status::failure("kernel '" + k.key + "' does not compile on this device: " + k.failure);
+    }
+    return {};
+}
+
+}  // namespace gpu

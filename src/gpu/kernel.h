@@ -1,0 +1,158 @@
+// What runs: a kernel is a shader file with defines, its operands and parameters. One text key names it everywhere:
+// in the cache, in the profiler and in messages.
+#pragma once
+
+#include "gpu/device.h"
+
+#include <array>
+#include <cstring>
+#include <initializer_list>
+#include <map>
+#include <string_view>
+#include <type_traits>
+
+namespace gpu {
+
+// Shader file (relative to src/shaders, without ".wgsl") and the defines that select a variant.
+class kernel_name {
+public:
+    kernel_name() = default;
+    kernel_name(const char * shader) : shader_(shader) {}
+
+    kernel_name & define(const char * name, uint32_t value = 1) { return define(name, std::to_string(value)); }
+    kernel_name & define(const char * name, std::string value) {
+        defines_.emplace_back(name, std::move(value));
+        return *this;
+    }
+    // Threads of a workgroup; the shader reads it as WORKGROUP.
+    kernel_name & threads(uint32_t n) { return define("WORKGROUP", n); }
+
+    const std::string & shader() const { return shader_; }
+    const std::vector<std::pair<const char *, std::string>> & defined() const { return defines_; }
+
+private:
+    std::string                                       shader_;
+    std::vector<std::pair<const char *, std::string>> defines_;
+};
+
+// The fields of `struct Params`, in order; the C++ side is the only declaration, WGSL's is generated from it.
+class params {
+public:
+    struct field {
+        const char * name;
+        const char * type;
+    };
+
+    params & add(const char * name, uint32_t value) { return scalar(name, "u32", value); }
+    params & add(const char * name, int32_t value) { return scalar(name, "i32", static_cast<uint32_t>(value)); }
+    params & add(const char * name, float value) {
+        uint32_t bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        return scalar(name, "f32", bits);
+    }
+    params & add(const char * name, const std::array<uint32_t, 4> & v) {
+        words_.resize((words_.size() + 3) / 4 * 4);  // vec4 is aligned to 16 bytes
+        words_.insert(words_.end(), v.begin(), v.end());
+        fields_.push_back({ name, "vec4<u32>" });
+        return *this;
+    }
+    // Anything else must be cast on purpose: a 64-bit value does not fit.
+    template <typename T> params & add(const char *, T) = delete;
+
+    const std::vector<field> &    fields() const { return fields_; }
+    const std::vector<uint32_t> & words() const { return words_; }
+
+private:
+    params & scalar(const char * name, const char * type, uint32_t bits) {
+        fields_.push_back({ name, type });
+        words_.push_back(bits);
+        return *this;
+    }
+
+    std::vector<field>    fields_;
+    std::vector<uint32_t> words_;
+};
+
+// A range of a buffer that a kernel reads or writes under `name`.
+struct operand {
+    const char * name;
+    buffer_ref   memory;
+    uint64_t     offset;           // bytes, any value
+    uint64_t     size;             // bytes
+    const char * type   = "f32";   // codec
+    bool         wide   = false;   // read as vec4 words; offset must be a multiple of 16
+    bool         atomic = false;   // stores narrower than a word, or atomics
+};
+
+struct dispatch {
+    kernel_name          kernel;
+    std::vector<operand> operands;
+    params               values;
+    uint64_t             groups = 0;  // workgroups; 0 = nothing to do
+    std::string          label;       // for the profiler and debug log
+};
+
+// A binding as WebGPU gets it: operands that overlap share one.
+struct binding {
+    buffer_ref memory;
+    uint64_t   offset;
+    uint64_t   size;
+    bool       wide;
+    bool       atomic;
+};
+
+// Where each operand ended up, and the bindings in order.
+struct binding_plan {
+    std::vector<binding>  bindings;
+    std::vector<uint32_t> slot;      // of each operand
+    std::vector<uint32_t> residual;  // bytes from the binding's start to the operand
+};
+
+// The one place for WebGPU's binding rules: offsets aligned down, overlapping ranges merged (WebGPU forbids writable
+// aliasing), sizes rounded up. Fails when a merged range passes the binding limit.
+result<binding_plan> plan_bindings(const std::vector<operand> & operands, const capabilities & caps);
+
+// A compiled pipeline; `pipeline` is null until the compilation ends, `failure` says why it never will.
+struct kernel {
+    std::string         key;
+    WGPUComputePipeline pipeline = nullptr;
+    WGPUFuture          future   = {};
+    bool                done     = false;
+    std::string         failure;
+};
+
+// WGSL of a dispatch, complete.
+result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan, const capabilities & caps);
+std::string         kernel_key(const dispatch & d, const binding_plan & plan);
+
+class kernel_cache {
+public:
+    explicit kernel_cache(device & owner) : owner_(owner) {}
+    ~kernel_cache();
+
+    // Starts compiling unless known; the same key always gives the same object.
+    kernel * request(const dispatch & d, const binding_plan & plan);
+    // Waits for the compilation.
+    status await(kernel & k);
+
+    // Layouts depend on the number of storage bindings alone.
+    WGPUBindGroupLayout group_layout(size_t storage_bindings);
+    size_t              compiled() const { return kernels_.size(); }
+
+    static constexpr uint32_t params_bytes = 512;  // of every dispatch's uniform binding
+
+private:
+    struct layouts {
+        WGPUBindGroupLayout group    = nullptr;
+        WGPUPipelineLayout  pipeline = nullptr;
+    };
+    layouts & layouts_for(size_t storage_bindings);
+    void      compile(kernel & k, const std::string & source, size_t storage_bindings);
+
+    device &                                                  owner_;
+    std::recursive_mutex                                      lock_;
+    std::map<std::string, std::unique_ptr<kernel>, std::less<>> kernels_;
+    std::map<size_t, layouts>                                 layouts_;
+};
+
+}  // namespace gpu

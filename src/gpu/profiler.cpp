@@ -1,0 +1,89 @@
+#include "gpu/profiler.h"
+
+#include "gpu/log.h"
+
+#include <algorithm>
+
+namespace gpu {
+
+profiler::profiler(std::shared_ptr<device> on) : device_(std::move(on)) {
+    if (!device_->caps().timestamps) {
+        log(log_level::warn, "GGML_WEBGPU_PROFILE is set, but this device has no timestamps: nothing is timed");
+        return;
+    }
+    auto memory = device_->create_buffer(capacity * 2 * sizeof(uint64_t), "timestamps");
+    if (!memory.ok()) {
+        return;
+    }
+    times_ = *memory;
+    WGPUBufferDescriptor resolved = {};
+    resolved.size                 = capacity * 2 * sizeof(uint64_t);
+    resolved.usage                = WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc;
+    resolved_                     = wgpu().DeviceCreateBuffer(device_->handle(), &resolved);
+    WGPUQuerySetDescriptor queries = {};
+    queries.type                   = WGPUQueryType_Timestamp;
+    queries.count                  = capacity * 2;
+    queries_                       = wgpu().DeviceCreateQuerySet(device_->handle(), &queries);
+}
+
+profiler::~profiler() {
+    if (queries_ != nullptr) {
+        wgpu().QuerySetRelease(queries_);
+        wgpu().BufferRelease(resolved_);
+    }
+}
+
+bool profiler::mark(WGPUPassTimestampWrites & times, const std::string & label) {
+    if (queries_ == nullptr || labels_.size() == capacity) {
+        return false;
+    }
+    const uint32_t first            = static_cast<uint32_t>(2 * labels_.size());
+    times.querySet                  = queries_;
+    times.beginningOfPassWriteIndex = first;
+    times.endOfPassWriteIndex       = first + 1;
+    labels_.push_back(label);
+    return true;
+}
+
+void profiler::resolve(WGPUCommandEncoder encoder) {
+    if (labels_.empty()) {
+        return;
+    }
+    const uint32_t count = static_cast<uint32_t>(2 * labels_.size());
+    wgpu().CommandEncoderResolveQuerySet(encoder, queries_, 0, count, resolved_, 0);
+    wgpu().CommandEncoderCopyBufferToBuffer(encoder, resolved_, 0, times_->handle(), 0, count * sizeof(uint64_t));
+}
+
+status profiler::collect() {
+    std::vector<uint64_t> times(2 * labels_.size());
+    if (times.empty()) {
+        return {};
+    }
+    if (status read = device_->read(times_, 0, times.data(), times.size() * sizeof(uint64_t)); !read.ok()) {
+        return read;
+    }
+    for (size_t i = 0; i < labels_.size(); i++) {
+        total & t = totals_[labels_[i]];
+        t.count++;
+        t.nanoseconds += times[2 * i + 1] > times[2 * i] ? times[2 * i + 1] - times[2 * i] : 0;
+    }
+    labels_.clear();
+    return {};
+}
+
+std::string profiler::report() const {
+    std::vector<std::pair<std::string, total>> rows(totals_.begin(), totals_.end());
+    std::sort(rows.begin(), rows.end(), [](const auto & a, const auto & b) { return a.second.nanoseconds > b.second.nanoseconds; });
+    uint64_t sum = 0;
+    for (const auto & row : rows) {
+        sum += row.second.nanoseconds;
+    }
+    std::string table = format("%10s %6s %8s %9s  kernel\n", "us", "%", "count", "us each");
+    for (const auto & [label, t] : rows) {
+        table += format("%10.1f %6.1f %8llu %9.2f  %s\n", t.nanoseconds / 1e3, sum > 0 ? 100.0 * t.nanoseconds / sum : 0.0,
+                        (unsigned long long) t.count, t.nanoseconds / 1e3 / t.count, label.c_str());
+    }
+    return table;
+}
+
+}  // namespace gpu

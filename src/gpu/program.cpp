@@ -1,0 +1,170 @@
+#include "gpu/program.h"
+
+#include "gpu/log.h"
+#include "gpu/profiler.h"
+
+#include <algorithm>
+
+namespace gpu {
+
+program::~program() {
+    for (WGPUBindGroup group : groups_) {
+        wgpu().BindGroupRelease(group);
+    }
+}
+
+result<std::unique_ptr<program>> program::build(std::shared_ptr<device> on, const std::vector<dispatch> & dispatches) {
+    std::unique_ptr<program>  made(new program(on));
+    std::vector<uint8_t>      arena;
+    std::vector<binding_plan> plans;
+    for (const dispatch & d : dispatches) {
+        if (d.groups == 0) {
+            continue;
+        }
+        if (status added = made->add(d, arena, plans); !added.ok()) {
+            return added;
+        }
+    }
+    for (const command & c : made->commands_) {
+        if (status compiled = on->kernels().await(*c.code); !compiled.ok()) {
+            return compiled;
+        }
+    }
+    if (arena.empty()) {
+        return made;
+    }
+    arena.resize(arena.size() + kernel_cache::params_bytes);  // every binding reaches params_bytes past its offset
+    auto memory = on->create_buffer(arena.size(), "parameters");
+    if (!memory.ok()) {
+        return memory.why();
+    }
+    made->arena_ = *memory;
+    if (status written = on->write(made->arena_, 0, arena.data(), arena.size()); !written.ok()) {
+        return written;
+    }
+    if (status bound = made->make_bind_groups(plans); !bound.ok()) {
+        return bound;
+    }
+    return made;
+}
+
+status program::add(const dispatch & d, std::vector<uint8_t> & arena, std::vector<binding_plan> & plans) {
+    auto plan = plan_bindings(d.operands, device_->caps());
+    if (!plan.ok()) {
+        return status::failure(d.label + ": " + plan.why().text());
+    }
+    // Params begins with `groups` and the operands' offsets; d.values follow, its vec4 fields aligned to 16 bytes.
+    std::vector<uint32_t> words = { static_cast<uint32_t>(d.groups) };
+    words.insert(words.end(), plan->residual.begin(), plan->residual.end());
+    const uint32_t * value = d.values.words().data();
+    size_t           at    = 0;  // within d.values.words(), which is aligned from its own start
+    for (const params::field & f : d.values.fields()) {
+        const size_t n = std::strncmp(f.type, "vec4", 4) == 0 ? 4 : 1;
+        at             = (at + n - 1) / n * n;
+        words.resize((words.size() + n - 1) / n * n);
+        words.insert(words.end(), value + at, value + at + n);
+        at += n;
+    }
+    const size_t bytes = words.size() * sizeof(uint32_t);
+    if (bytes > kernel_cache::params_bytes) {
+        return status::failure(d.label + ": too many parameters");
+    }
+    const uint32_t limit = device_->caps().max_groups;
+    const uint64_t x     = std::min<uint64_t>(d.groups, limit);
+    const uint64_t y     = (d.groups + x - 1) / x;
+    if (y > limit || d.groups > UINT32_MAX) {
+        return status::failure(d.label + ": more workgroups than this device can run");
+    }
+    const size_t alignment = std::max<size_t>(device_->caps().uniform_alignment, 16);
+    arena.resize((arena.size() + alignment - 1) / alignment * alignment);
+    const size_t params_at = arena.size();
+    arena.resize(params_at + bytes);
+    std::memcpy(arena.data() + params_at, words.data(), bytes);
+
+    kernel * code = device_->kernels().request(d, *plan);
+    commands_.push_back({ code, nullptr, static_cast<uint32_t>(params_at), static_cast<uint32_t>(x), static_cast<uint32_t>(y), d.label });
+    plans.push_back(std::move(*plan));
+    return {};
+}
+
+status program::make_bind_groups(const std::vector<binding_plan> & plans) {
+    std::map<std::vector<uint64_t>, WGPUBindGroup> known;
+    for (size_t i = 0; i < commands_.size(); i++) {
+        std::vector<uint64_t> key;
+        for (const binding & b : plans[i].bindings) {
+            key.insert(key.end(), { b.memory->id(), b.offset, b.size });
+        }
+        WGPUBindGroup & group = known[key];
+        if (group == nullptr) {
+            std::vector<WGPUBindGroupEntry> entries(plans[i].bindings.size() + 1);
+            entries[0]        = {};
+            entries[0].buffer = arena_->handle();
+            entries[0].size   = kernel_cache::params_bytes;
+            for (size_t b = 0; b < plans[i].bindings.size(); b++) {
+                const binding & bound   = plans[i].bindings[b];
+                entries[b + 1]          = {};
+                entries[b + 1].binding  = static_cast<uint32_t>(b + 1);
+                entries[b + 1].buffer   = bound.memory->handle();
+                entries[b + 1].offset   = bound.offset;
+                entries[b + 1].size     = bound.size;
+            }
+            WGPUBindGroupDescriptor descriptor = {};
+            descriptor.layout                  = device_->kernels().group_layout(plans[i].bindings.size());
+            descriptor.entryCount              = entries.size();
+            descriptor.entries                 = entries.data();
+            group                              = wgpu().DeviceCreateBindGroup(device_->handle(), &descriptor);
+            groups_.push_back(group);
+        }
+        commands_[i].group = group;
+    }
+    return device_->health();
+}
+
+void program::encode(WGPUCommandEncoder encoder, size_t begin, size_t end, profiler * timing) {
+    WGPUComputePassEncoder pass = nullptr;
+    for (size_t i = begin; i < end; i++) {
+        const command & c = commands_[i];
+        if (pass == nullptr) {
+            WGPUPassTimestampWrites   times      = {};
+            WGPUComputePassDescriptor descriptor = {};
+            if (timing != nullptr && timing->mark(times, c.label)) {
+                descriptor.timestampWrites = &times;
+            }
+            pass = wgpu().CommandEncoderBeginComputePass(encoder, &descriptor);
+        }
+        wgpu().ComputePassEncoderSetPipeline(pass, c.code->pipeline);
+        wgpu().ComputePassEncoderSetBindGroup(pass, 0, c.group, 1, &c.params_at);
+        wgpu().ComputePassEncoderDispatchWorkgroups(pass, c.x, c.y, 1);
+        // A timestamp belongs to a pass, so a profiled dispatch has its own.
+        if (timing != nullptr || i + 1 == end) {
+            wgpu().ComputePassEncoderEnd(pass);
+            wgpu().ComputePassEncoderRelease(pass);
+            pass = nullptr;
+        }
+    }
+}
+
+status program::submit(profiler * timing) {
+    // A small first batch: the GPU idles until it arrives. Measured on an H200: 8, 32, 60, then 100 (docs/performance.md).
+    static constexpr size_t ramp[] = { 8, 32, 60, 100 };
+    size_t                  step   = 0;
+    for (size_t begin = 0; begin < commands_.size();) {
+        const size_t end = std::min(commands_.size(), begin + ramp[std::min(step++, std::size(ramp) - 1)]);
+        status       sent = device_->encode("graph", [&](WGPUCommandEncoder encoder) {
+            encode(encoder, begin, end, timing);
+            if (timing != nullptr) {
+                timing->resolve(encoder);
+            }
+        });
+        if (sent.ok() && timing != nullptr) {
+            sent = timing->collect();
+        }
+        if (!sent.ok()) {
+            return sent;
+        }
+        begin = end;
+    }
+    return {};
+}
+
+}  // namespace gpu

@@ -1,0 +1,25 @@
+// The plan functions of every op family, for the table.
+#pragma once
+
+#include "ops/plan.h"
+
+namespace ops {
+
+#define GGML_WEBGPU_PLAN(name) plan name(const gpu::capabilities & caps, const ggml_tensor * dst)
+
+// elementwise.cpp
+GGML_WEBGPU_PLAN(plan_unary);
+GGML_WEBGPU_PLAN(plan_math);    // SQR, SQRT, LOG, SIN, COS, SCALE, CLAMP, LEAKY_RELU, FILL
+GGML_WEBGPU_PLAN(plan_binary);  // ADD, SUB, MUL, DIV, ADD1
+GGML_WEBGPU_PLAN(plan_glu);
+
+// copy.cpp
+GGML_WEBGPU_PLAN(plan_copy);  // CPY, CONT, DUP
+
+// matmul.cpp
+GGML_WEBGPU_PLAN(plan_mul_mat);
+GGML_WEBGPU_PLAN(plan_mul_mat_id);
+
+#undef GGML_WEBGPU_PLAN
+
+}  // namespace ops

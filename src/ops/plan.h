@@ -1,0 +1,112 @@
+// From a ggml tensor to dispatches. Every op has one function
+//
+//     plan plan_xyz(const gpu::capabilities & caps, const ggml_tensor * dst);
+//
+// that answers "can you?" and "do it" at once: supports_op asks it and looks at `why`, the graph floor asks it and records
+// the steps. It binds tensors; alignment, aliasing, slices and grids are the business of the floors around it.
+#pragma once
+
+#include "gpu/kernel.h"
+
+#include <array>
+#include <deque>
+#include <ggml.h>
+#include <string>
+#include <vector>
+
+namespace ops {
+
+// A kernel operand: a tensor, a range of the plan's scratch memory, or the fault word.
+struct operand {
+    enum class kind { tensor, scratch, fault };
+
+    const char *        name;
+    kind                where  = kind::tensor;
+    const ggml_tensor * tensor = nullptr;
+    const char *        type   = "f32";
+    bool                wide   = false;
+    bool                atomic = false;
+    uint64_t            offset = 0;  // scratch: bytes from its start
+    uint64_t            size   = 0;  // scratch: bytes
+
+};
+
+// A tensor under the name the shader knows it by.
+operand bind(const char * name, const ggml_tensor * tensor);
+// The same for kernels that load or store four values at once where `in_quads` holds (see `quads`). A destination that is
+// not written in quads and whose values are narrower than a word becomes atomic.
+operand bind_source(const char * name, const ggml_tensor * tensor, bool in_quads);
+operand bind_dest(const char * name, const ggml_tensor * tensor, bool in_quads);
+// Memory for the steps of one plan: `offset` from plan.scratch's start, a multiple of 256.
+operand bind_scratch(const char * name, uint64_t offset, uint64_t size, const char * type = "f32");
+// One word; a kernel that meets an index out of range stores 1 + the op's number there and touches nothing else.
+operand bind_fault();
+
+struct step {
+    gpu::kernel_name     kernel;
+    std::vector<operand> operands;
+    gpu::params          params;
+    uint64_t             groups = 0;  // workgroups; 0 = nothing to do
+};
+
+struct plan {
+    std::vector<step>       steps;
+    uint64_t                scratch = 0;  // bytes
+    std::string             why;          // not empty: unsupported
+    std::deque<ggml_tensor> slices;       // tensors made for the plan, see split.h
+
+    plan() = default;
+    plan(step only) { steps.push_back(std::move(only)); }
+
+    bool supported() const { return why.empty(); }
+};
+
+// printf-style reason, for `webgpu-info --why`.
+plan unsupported(const char * format, ...) __attribute__((format(printf, 1, 2)));
+// A supported op with nothing to compute (views, empty tensors).
+plan nothing();
+
+//
+// reading tensors
+//
+
+// ggml's type name in lower case: the codec file.
+const char * codec(ggml_type type);
+bool         is_float(ggml_type type);  // f32, f16, bf16
+bool         is_block(ggml_type type);  // quantised
+
+using shape = std::array<uint32_t, 4>;
+
+// Sizes in values.
+shape ne(const ggml_tensor * t);
+// Strides in blocks (plain types: values).
+shape nb(const ggml_tensor * t);
+uint32_t rows(const ggml_tensor * t);   // ggml_nrows
+uint32_t count(const ggml_tensor * t);  // ggml_nelements
+
+// Bytes from the tensor's first to its last value, whatever its strides.
+uint64_t span(const ggml_tensor * t);
+
+// The tensor can be read and written four values at a time along its first dimension: contiguous there, sizes, strides
+// and start multiples of four values (and of 16 bytes for f32).
+bool quads(const ggml_tensor * t);
+
+float   param_f32(const ggml_tensor * t, int i);
+int32_t param_i32(const ggml_tensor * t, int i);
+
+// Workgroups of `threads` for `items`.
+inline uint64_t groups_for(uint64_t items, uint32_t threads) {
+    return (items + threads - 1) / threads;
+}
+
+//
+// all ops
+//
+
+// The plan of a node, whatever its op: looks it up in the table, splits what is larger than a binding.
+plan plan_node(const gpu::capabilities & caps, const ggml_tensor * node);
+
+// Null, or what differs between the ggml this was compiled with and the one running (op and type numbers move).
+std::string version_mismatch();
+
+}  // namespace ops

@@ -1,0 +1,110 @@
+// The whole of what the backend can do.
+#include "ops/families.h"
+#include "gpu/log.h"
+#include "ops/split.h"
+
+#include <cstring>
+
+namespace ops {
+
+static plan plan_view(const gpu::capabilities &, const ggml_tensor *) {
+    return nothing();
+}
+
+struct entry {
+    ggml_op       op;
+    const char *  name;  // as the ggml compiled against spells it
+    plan_function make;
+    split_rule   split;
+};
+
+#define OP(name, make, split) { GGML_OP_##name, #name, make, split }
+
+static constexpr entry table[] = {
+    OP(NONE, plan_view, split_rule::none),
+    OP(RESHAPE, plan_view, split_rule::none),
+    OP(VIEW, plan_view, split_rule::none),
+    OP(PERMUTE, plan_view, split_rule::none),
+    OP(TRANSPOSE, plan_view, split_rule::none),
+
+    OP(MUL_MAT, plan_mul_mat, split_rule::product),
+    OP(MUL_MAT_ID, plan_mul_mat_id, split_rule::none),
+
+    OP(ADD, plan_binary, split_rule::outer),
+    OP(SUB, plan_binary, split_rule::outer),
+    OP(MUL, plan_binary, split_rule::outer),
+    OP(DIV, plan_binary, split_rule::outer),
+    OP(UNARY, plan_unary, split_rule::outer),
+    OP(SQR, plan_math, split_rule::outer),
+    OP(SQRT, plan_math, split_rule::outer),
+    OP(LOG, plan_math, split_rule::outer),
+    OP(SIN, plan_math, split_rule::outer),
+    OP(COS, plan_math, split_rule::outer),
+    OP(SCALE, plan_math, split_rule::outer),
+    OP(CLAMP, plan_math, split_rule::outer),
+    OP(LEAKY_RELU, plan_math, split_rule::outer),
+    OP(FILL, plan_math, split_rule::outer),
+    OP(GLU, plan_glu, split_rule::outer),
+
+    OP(CPY, plan_copy, split_rule::outer),
+    OP(CONT, plan_copy, split_rule::outer),
+    OP(DUP, plan_copy, split_rule::outer),
+};
+
+#undef OP
+
+static const entry * find(ggml_op op) {
+    // The table has one line an op; an index makes it a look-up.
+    static const std::array<const entry *, GGML_OP_COUNT> by_op = [] {
+        std::array<const entry *, GGML_OP_COUNT> index{};
+        for (const entry & e : table) {
+            index[e.op] = &e;
+        }
+        return index;
+    }();
+    return op < GGML_OP_COUNT ? by_op[op] : nullptr;
+}
+
+plan plan_node(const gpu::capabilities & caps, const ggml_tensor * node) {
+    const entry * e = find(node->op);
+    if (e == nullptr) {
+        return unsupported("%s is not implemented", ggml_op_name(node->op));
+    }
+    if (ggml_is_empty(node)) {
+        return nothing();
+    }
+    if (e->make != plan_view && exceeds_binding(caps, node)) {
+        return plan_in_slices(caps, node, e->split, e->make);
+    }
+    return e->make(caps, node);
+}
+
+std::string version_mismatch() {
+    for (const entry & e : table) {
+        if (std::strcmp(ggml_op_name(e.op), e.name) != 0) {
+            return gpu::format("its op %d is %s, not %s", int(e.op), ggml_op_name(e.op), e.name);
+        }
+    }
+    static constexpr struct {
+        ggml_type    type;
+        const char * name;
+        size_t       bytes;
+    } types[] = {
+        { GGML_TYPE_F32, "f32", 4 },        { GGML_TYPE_F16, "f16", 2 },       { GGML_TYPE_BF16, "bf16", 2 },       { GGML_TYPE_I32, "i32", 4 },
+        { GGML_TYPE_I64, "i64", 8 },        { GGML_TYPE_Q4_0, "q4_0", 18 },    { GGML_TYPE_Q4_1, "q4_1", 20 },      { GGML_TYPE_Q5_0, "q5_0", 22 },
+        { GGML_TYPE_Q5_1, "q5_1", 24 },     { GGML_TYPE_Q8_0, "q8_0", 34 },    { GGML_TYPE_Q2_K, "q2_K", 84 },      { GGML_TYPE_Q3_K, "q3_K", 110 },
+        { GGML_TYPE_Q4_K, "q4_K", 144 },    { GGML_TYPE_Q5_K, "q5_K", 176 },   { GGML_TYPE_Q6_K, "q6_K", 210 },     { GGML_TYPE_IQ1_S, "iq1_s", 50 },
+        { GGML_TYPE_IQ1_M, "iq1_m", 56 },   { GGML_TYPE_IQ2_XXS, "iq2_xxs", 66 }, { GGML_TYPE_IQ2_XS, "iq2_xs", 74 }, { GGML_TYPE_IQ2_S, "iq2_s", 82 },
+        { GGML_TYPE_IQ3_XXS, "iq3_xxs", 98 }, { GGML_TYPE_IQ3_S, "iq3_s", 110 }, { GGML_TYPE_IQ4_NL, "iq4_nl", 18 }, { GGML_TYPE_IQ4_XS, "iq4_xs", 136 },
+        { GGML_TYPE_TQ1_0, "tq1_0", 54 },   { GGML_TYPE_TQ2_0, "tq2_0", 66 },  { GGML_TYPE_MXFP4, "mxfp4", 17 },
+    };
+    for (const auto & t : types) {
+        const char * name = ggml_type_name(t.type);
+        if (name == nullptr || std::strcmp(name, t.name) != 0 || ggml_type_size(t.type) != t.bytes) {
+            return gpu::format("its type %d is %s, not %s", int(t.type), name != nullptr ? name : "unknown", t.name);
+        }
+    }
+    return "";
+}
+
+}  // namespace ops

@@ -1,0 +1,28 @@
+// IEEE half precision, two values a word; read with unpack2x16float, so no shader-f16 is needed.
+#include "lib/float.wgsl"
+const self_BLOCK_VALUES = 1u;
+const self_BLOCK_BYTES  = 2u;
+
+fn self_prepare(local_index: u32, threads: u32) {}
+
+fn self_value(block: u32, i: u32) -> f32 {
+    return self_f16(params.self_offset + 2u * (block + i));
+}
+
+// With WIDTH 1 the values may start anywhere; with WIDTH 4 they start on a multiple of four values.
+fn self_quad(block: u32, q: u32) -> vec4<f32> {
+    let byte = params.self_offset + 2u * (block + 4u * q);
+    return vec4<f32>(unpack2x16float(self_u32(byte)), unpack2x16float(self_u32(byte + 4u)));
+}
+
+#if self_ATOMIC
+fn self_store(block: u32, v: f32) {
+    self_set_u16(params.self_offset + 2u * block, f16_bits(v));
+}
+#endif
+
+fn self_store_quad(block: u32, v: vec4<f32>) {
+    let word = (params.self_offset >> 2u) + (block >> 1u);
+    self_set_word(word, f16_bits(v.x) | (f16_bits(v.y) << 16u));
+    self_set_word(word + 1u, f16_bits(v.z) | (f16_bits(v.w) << 16u));
+}

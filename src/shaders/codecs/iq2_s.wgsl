@@ -1,0 +1,29 @@
+// 256 values in 82 bytes; value = d * (s + 1/2) / 4 * grid value, with signs; a scale s for each 16 values.
+//
+//   byte   0        2                       34                   66                          74                   82
+//        | d (f16) | 32 x low index (u8)   | 32 x 8 sign bits   | 8 x 4 x high 2 index bits | 8 x (s | s' << 4)  |
+//
+// An index names eight values.
+#include "codecs/parts/bits.wgsl"
+#include "codecs/parts/grid_iq2_s.wgsl"
+const self_BLOCK_VALUES = 256u;
+const self_BLOCK_BYTES  = 82u;
+
+fn self_prepare(local_index: u32, threads: u32) {
+    grid_iq2_s_prepare(local_index, threads);
+}
+
+fn self_quad(block: u32, q: u32) -> vec4<f32> {
+    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let eight = q >> 1u;
+    let high  = (self_u8(at + 66u + (q >> 3u)) >> (2u * (eight & 3u))) & 3u;
+    let index = self_u8(at + 2u + eight) | (high << 8u);
+    let s     = (self_u8(at + 74u + (q >> 3u)) >> (q & 4u)) & 15u;
+    let scale = self_f16(at) * (0.5 + f32(s)) * 0.25;
+    let signs = self_u8(at + 34u + eight) >> (4u * (q & 1u));
+    return with_signs(scale * grid_iq2_s(index, q & 1u), signs);
+}
+
+fn self_value(block: u32, i: u32) -> f32 {
+    return self_quad(block, i >> 2u)[i & 3u];
+}

@@ -1,0 +1,28 @@
+// 256 values in 74 bytes; value = d * (s + 1/2) / 4 * grid value, with signs; a scale s for each 16 values.
+//
+//   byte   0        2                                          66                   74
+//        | d (f16) | 32 x (9 bits grid index | 7 sign bits)   | 8 x (s | s' << 4)  |
+//
+// An index names eight values; the seven sign bits are those of the first seven, the eighth makes their number even.
+#include "codecs/parts/bits.wgsl"
+#include "codecs/parts/even_signs.wgsl"
+#include "codecs/parts/grid_iq2_xs.wgsl"
+const self_BLOCK_VALUES = 256u;
+const self_BLOCK_BYTES  = 74u;
+
+fn self_prepare(local_index: u32, threads: u32) {
+    grid_iq2_xs_prepare(local_index, threads);
+}
+
+fn self_quad(block: u32, q: u32) -> vec4<f32> {
+    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let word  = self_u16(at + 2u + 2u * (q >> 1u));
+    let s     = (self_u8(at + 66u + (q >> 3u)) >> (q & 4u)) & 15u;
+    let scale = self_f16(at) * (0.5 + f32(s)) * 0.25;
+    let signs = even_signs(word >> 9u) >> (4u * (q & 1u));
+    return with_signs(scale * grid_iq2_xs(word & 511u, q & 1u), signs);
+}
+
+fn self_value(block: u32, i: u32) -> f32 {
+    return self_quad(block, i >> 2u)[i & 3u];
+}

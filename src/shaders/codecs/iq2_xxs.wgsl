@@ -1,0 +1,29 @@
+// 256 values in 66 bytes; value = d * (s + 1/2) / 4 * grid value, with signs. 8 groups of 32 values, 8 bytes each:
+//
+//   byte   0        2                                                                    66
+//        | d (f16) | 8 x ( 4 x grid index (u8) | 4 x 7 sign bits | s << 28 )             |
+//
+// An index names eight values; the seven sign bits are those of the first seven, the eighth makes their number even.
+#include "codecs/parts/bits.wgsl"
+#include "codecs/parts/even_signs.wgsl"
+#include "codecs/parts/grid_iq2_xxs.wgsl"
+const self_BLOCK_VALUES = 256u;
+const self_BLOCK_BYTES  = 66u;
+
+fn self_prepare(local_index: u32, threads: u32) {
+    grid_iq2_xxs_prepare(local_index, threads);
+}
+
+fn self_quad(block: u32, q: u32) -> vec4<f32> {
+    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let group = at + 2u + 8u * (q >> 3u);
+    let part  = (q >> 1u) & 3u;
+    let tail  = self_u32(group + 4u);
+    let scale = self_f16(at) * (0.5 + f32(tail >> 28u)) * 0.25;
+    let signs = even_signs((tail >> (7u * part)) & 127u) >> (4u * (q & 1u));
+    return with_signs(scale * grid_iq2_xxs(self_u8(group + part), q & 1u), signs);
+}
+
+fn self_value(block: u32, i: u32) -> f32 {
+    return self_quad(block, i >> 2u)[i & 3u];
+}

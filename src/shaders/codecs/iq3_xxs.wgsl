@@ -1,0 +1,28 @@
+// 256 values in 98 bytes; value = d * (s + 1/2) / 2 * grid value, with signs. 8 groups of 32 values:
+//
+//   byte   0        2                       66                                    98
+//        | d (f16) | 64 x grid index (u8)  | 8 x (4 x 7 sign bits | s << 28)      |
+//
+// An index names four values; seven sign bits are those of the first seven of eight values, the eighth makes their
+// number even.
+#include "codecs/parts/bits.wgsl"
+#include "codecs/parts/even_signs.wgsl"
+#include "codecs/parts/grid_iq3_xxs.wgsl"
+const self_BLOCK_VALUES = 256u;
+const self_BLOCK_BYTES  = 98u;
+
+fn self_prepare(local_index: u32, threads: u32) {
+    grid_iq3_xxs_prepare(local_index, threads);
+}
+
+fn self_quad(block: u32, q: u32) -> vec4<f32> {
+    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let tail  = self_u32(at + 66u + 4u * (q >> 3u));
+    let scale = self_f16(at) * (0.5 + f32(tail >> 28u)) * 0.5;
+    let signs = even_signs((tail >> (7u * ((q >> 1u) & 3u))) & 127u) >> (4u * (q & 1u));
+    return with_signs(scale * grid_iq3_xxs(self_u8(at + 2u + q)), signs);
+}
+
+fn self_value(block: u32, i: u32) -> f32 {
+    return self_quad(block, i >> 2u)[i & 3u];
+}

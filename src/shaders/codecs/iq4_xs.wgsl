@@ -1,0 +1,88 @@
+// 256 values in 136 bytes; value = d * (s - 32) * level[q], q = 0..15, with the uneven levels of parts/levels_iq4.wgsl
+// and a 6-bit scale s for each 32 values.
+//
+//   byte   0        2                          4                                   8                                        136
+//        | d (f16) | 8 x high 2 bits of s    | 4 x (low nibbles of s | s' << 4)   | 8 x 16 x (q[32n + j] | q[32n + j + 16] << 4) |
+#include "codecs/parts/bits.wgsl"
+#include "codecs/parts/levels_iq4.wgsl"
+const self_BLOCK_VALUES = 256u;
+const self_BLOCK_BYTES  = 136u;
+
+fn self_prepare(local_index: u32, threads: u32) {}
+
+fn self_quad(block: u32, q: u32) -> vec4<f32> {
+    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let group = q >> 3u;
+    let head  = self_u32(at);
+    let s_low = (self_u32(at + 4u) >> (4u * group)) & 15u;
+    let s_top = (head >> (16u + 2u * group)) & 3u;
+    let scale = unpack2x16float(head).x * (f32(s_low | (s_top << 4u)) - 32.0);
+    let v     = nibbles_of(self_u32(at + 8u + 16u * group + 4u * (q & 3u)) >> (q & 4u));
+    return scale * levels_iq4(v);
+}
+
+fn self_value(block: u32, i: u32) -> f32 {
+    return self_quad(block, i >> 2u)[i & 3u];
+}
+
+#if self_ENCODE
+#include "codecs/parts/store_block.wgsl" as self
+#include "codecs/parts/extremes.wgsl" as self
+#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/levels_iq4_encode.wgsl"
+
+// (sum of w x q, sum of w q^2) with w = x^2 for the levels q closest to id * x.
+fn self_fit(v: ptr<function, array<f32, self_BLOCK_VALUES>>, start: u32, id: f32) -> vec2<f32> {
+    var sums = vec2<f32>(0.0);
+    for (var i = start; i < start + 32u; i++) {
+        let x = (*v)[i];
+        let q = level_iq4(nearest_level_iq4(id * x));
+        sums += vec2<f32>(x * x * q * x, x * x * q * q);
+    }
+    return sums;
+}
+
+// Scale of 32 values: the best of those that put the peak within 7 of the lowest level.
+fn self_find_scale(v: ptr<function, array<f32, self_BLOCK_VALUES>>, start: u32) -> f32 {
+    let peak = self_peak(v, start, 32u);
+    if (abs(peak) < 1e-15) {
+        return 0.0;
+    }
+    let first = self_fit(v, start, 1.0 / (-peak / -127.0));
+    var scale = select(0.0, first.x / first.y, first.y > 0.0);
+    var best  = scale * first.x;
+    for (var attempt = -7; attempt <= 7; attempt++) {
+        let sums = self_fit(v, start, (f32(attempt) - 127.0) / peak);
+        if (sums.y > 0.0 && sums.x * sums.x > best * sums.y) {
+            scale = sums.x / sums.y;
+            best  = scale * sums.x;
+        }
+    }
+    return scale;
+}
+
+fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
+    var words: array<u32, self_BLOCK_WORDS>;
+    var found: array<f32, 8>;
+    var most = 0.0;
+    for (var j = 0u; j < 8u; j++) {
+        found[j] = self_find_scale(v, 32u * j);
+        most     = select(most, found[j], abs(found[j]) > abs(most));
+    }
+    let d  = -most / 32.0;
+    let id = inverse_or_zero(d);
+    self_put(&words, 0u, f16_bits(d));
+    for (var j = 0u; j < 8u; j++) {
+        let s    = clamp(nearest_int(id * found[j]), -32, 31);
+        let bits = bitcast<u32>(s + 32);
+        let idl  = inverse_or_zero(d * f32(s));
+        self_put(&words, 2u, (bits >> 4u) << (2u * j));
+        self_put(&words, 4u + (j >> 1u), (bits & 15u) << (4u * (j & 1u)));
+        for (var i = 0u; i < 32u; i++) {
+            let index = nearest_level_iq4(idl * (*v)[32u * j + i]);
+            self_put(&words, 8u + 16u * j + (i & 15u), index << (4u * (i >> 4u)));
+        }
+    }
+    self_store_block(block, &words);
+}
+#endif

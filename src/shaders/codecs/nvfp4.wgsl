@@ -1,0 +1,62 @@
+// 64 values in 36 bytes; value = s[i / 16] * q / 2, q = twice a four-bit float, s = unsigned e4m3.
+//
+//   byte   0                  4                                                     36
+//        | 4 x s (ue4m3)     | 4 x 8 x (q[16s + j] | q[16s + j + 8] << 4)            |
+#include "codecs/parts/bits.wgsl"
+#include "codecs/parts/e2m1.wgsl"
+const self_BLOCK_VALUES = 64u;
+const self_BLOCK_BYTES  = 36u;
+
+fn self_prepare(local_index: u32, threads: u32) {}
+
+// Half of an unsigned e4m3 number: exponent bias 7, 0x7f counts as zero, the sign bit is not looked at.
+fn self_half_scale(bits: u32) -> f32 {
+    let mantissa = bits & 7u;
+    let exponent = (bits >> 3u) & 15u;
+    let normal   = bitcast<f32>(((exponent + 119u) << 23u) | (mantissa << 20u));
+    let value    = select(normal, f32(mantissa) * 0.0009765625, exponent == 0u);
+    return select(value, 0.0, bits == 0x7fu);
+}
+
+fn self_quad(block: u32, q: u32) -> vec4<f32> {
+    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let s = q >> 2u;
+    let v = nibbles_of(self_u32(at + 4u + 8u * s + 4u * (q & 1u)) >> (2u * (q & 2u)));
+    return self_half_scale(self_u8(at + s)) * e2m1_doubled(v);
+}
+
+fn self_value(block: u32, i: u32) -> f32 {
+    return self_quad(block, i >> 2u)[i & 3u];
+}
+
+#if self_ENCODE
+#include "codecs/parts/store_block.wgsl" as self
+#include "codecs/parts/extremes.wgsl" as self
+#include "codecs/parts/e2m1_encode.wgsl"
+
+// Unsigned e4m3 bits of x, at most 448; ties round up.
+fn self_scale_bits(x: f32) -> u32 {
+    let bits = bitcast<u32>(x);
+    if (x <= 0.0) {
+        return 0u;
+    }
+    if (bits < 0x3c800000u) { // below 2^-6: steps of 2^-9
+        return min(7u, u32(x * 512.0 + 0.5));
+    }
+    return min(0x7eu, (bits - 0x3c000000u + 0x80000u) >> 20u);
+}
+
+fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
+    var words: array<u32, self_BLOCK_WORDS>;
+    for (var s = 0u; s < 4u; s++) {
+        let scale = self_scale_bits(abs(self_peak(v, 16u * s, 16u)) / 6.0);
+        let d     = self_half_scale(scale);
+        self_put(&words, s, scale);
+        for (var i = 0u; i < 16u; i++) {
+            let q = e2m1_nearest((*v)[16u * s + i], d);
+            self_put(&words, 4u + 8u * s + (i & 7u), q << (4u * (i >> 3u)));
+        }
+    }
+    self_store_block(block, &words);
+}
+#endif

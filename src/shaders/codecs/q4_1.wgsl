@@ -1,0 +1,40 @@
+// 32 values in 20 bytes; value = d * q + m, q = 0..15.
+//
+//   byte   0        2        4                                   20
+//        | d (f16) | m (f16) | 16 x (q[j] | q[j + 16] << 4)       |
+#include "codecs/parts/bits.wgsl"
+const self_BLOCK_VALUES = 32u;
+const self_BLOCK_BYTES  = 20u;
+
+fn self_prepare(local_index: u32, threads: u32) {}
+
+fn self_quad(block: u32, q: u32) -> vec4<f32> {
+    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let dm = unpack2x16float(self_u32(at));
+    let v  = nibbles_of(self_u32(at + 4u + 4u * (q & 3u)) >> (q & 4u));
+    return dm.x * vec4<f32>(v) + dm.y;
+}
+
+fn self_value(block: u32, i: u32) -> f32 {
+    return self_quad(block, i >> 2u)[i & 3u];
+}
+
+#if self_ENCODE
+#include "codecs/parts/store_block.wgsl" as self
+#include "codecs/parts/extremes.wgsl" as self
+#include "codecs/parts/rounding.wgsl"
+
+fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
+    var words: array<u32, self_BLOCK_WORDS>;
+    let range = self_range(v, 0u, 32u);
+    let d     = (range.y - range.x) / 15.0;
+    let id    = inverse_or_zero(d);
+    self_put(&words, 0u, f16_bits(d) | (f16_bits(range.x) << 16u));
+    for (var i = 0u; i < 16u; i++) {
+        let low  = min(15u, u32(((*v)[i] - range.x) * id + 0.5));
+        let high = min(15u, u32(((*v)[i + 16u] - range.x) * id + 0.5));
+        self_put(&words, 4u + i, low | (high << 4u));
+    }
+    self_store_block(block, &words);
+}
+#endif

@@ -1,0 +1,50 @@
+// 256 values in 176 bytes; value = d * s * q - dmin * m, q = 0..31, with a 6-bit scale s and min m for each 32 values.
+//
+//   byte   0        2           4                                  16                               48                                  176
+//        | d (f16) | dmin (f16) | 12 x scales, see parts/scale_min.wgsl | 32 x bit 4 of q[j + 32 * bit] | 4 x 32 x low nibbles as in q4_K |
+#include "codecs/parts/bits.wgsl"
+#include "codecs/parts/scale_min.wgsl"
+const self_BLOCK_VALUES = 256u;
+const self_BLOCK_BYTES  = 176u;
+
+fn self_prepare(local_index: u32, threads: u32) {}
+
+fn self_quad(block: u32, q: u32) -> vec4<f32> {
+    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let d    = unpack2x16float(self_u32(at));
+    let j    = q >> 3u;
+    let sm   = vec2<f32>(scale_min(self_u32(at + 4u), self_u32(at + 8u), self_u32(at + 12u), j));
+    let low  = nibbles_of(self_u32(at + 48u + 32u * (j >> 1u) + 4u * (q & 7u)) >> (4u * (j & 1u)));
+    let high = byte_flags_of(self_u32(at + 16u + 4u * (q & 7u)) >> j);
+    return (d.x * sm.x) * vec4<f32>(low | (high << vec4<u32>(4u))) - d.y * sm.y;
+}
+
+fn self_value(block: u32, i: u32) -> f32 {
+    return self_quad(block, i >> 2u)[i & 3u];
+}
+
+#if self_ENCODE
+#include "codecs/parts/store_block.wgsl" as self
+#include "codecs/parts/scale_min_encode.wgsl" as self
+
+fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
+    var words: array<u32, self_BLOCK_WORDS>;
+    let head = self_encode_scales(v, 31.0, -0.5, 15);
+    let d    = unpack2x16float(head.x);
+    for (var i = 0u; i < 4u; i++) {
+        words[i] = head[i];
+    }
+    for (var j = 0u; j < 8u; j++) {
+        let scale = d * vec2<f32>(scale_min(head.y, head.z, head.w, j));
+        if (scale.x == 0.0) {
+            continue;
+        }
+        for (var i = 0u; i < 32u; i++) {
+            let q = u32(clamp(round(((*v)[32u * j + i] + scale.y) / scale.x), 0.0, 31.0));
+            self_put(&words, 16u + i, (q >> 4u) << j);
+            self_put(&words, 48u + 32u * (j >> 1u) + i, (q & 15u) << (4u * (j & 1u)));
+        }
+    }
+    self_store_block(block, &words);
+}
+#endif

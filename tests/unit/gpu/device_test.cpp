@@ -1,0 +1,79 @@
+#include "gpu/device.h"
+
+#include "environment.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+TEST(device, freed_memory_is_given_back) {
+    auto           gpu    = test::device();
+    const uint64_t before = gpu->allocated();
+    size_t         first  = 0;
+    for (int i = 0; i < 10000; i++) {
+        auto memory = gpu->create_buffer(1 + 4096 * (i % 16), "test");
+        ASSERT_TRUE(memory.ok()) << memory.why().text();
+        if (i == 1000) {
+            first = test::resident_bytes();
+        }
+    }
+    EXPECT_EQ(gpu->allocated(), before);
+    EXPECT_LT(test::resident_bytes(), first + (16u << 20));
+}
+
+TEST(device, memory_is_counted_while_it_is_held) {
+    auto           gpu    = test::device();
+    const uint64_t before = gpu->allocated();
+    {
+        auto memory = gpu->create_buffer(1000, "test");
+        ASSERT_TRUE(memory.ok());
+        EXPECT_EQ(gpu->allocated(), before + 1024);
+        EXPECT_EQ((*memory)->size(), 1000u);
+    }
+    EXPECT_EQ(gpu->allocated(), before);
+}
+
+TEST(device, an_impossible_allocation_says_how_much_and_leaves_the_device_well) {
+    auto gpu    = test::device();
+    auto memory = gpu->create_buffer(uint64_t(1) << 50, "a dream");
+    ASSERT_FALSE(memory.ok());
+    EXPECT_NE(memory.why().text().find("1125899906842624"), std::string::npos) << memory.why().text();
+    EXPECT_NE(memory.why().text().find("a dream"), std::string::npos) << memory.why().text();
+    EXPECT_TRUE(gpu->health().ok());
+    EXPECT_TRUE(gpu->create_buffer(1000, "test").ok());
+}
+
+TEST(device, a_point_in_the_queue_can_be_waited_for) {
+    auto gpu    = test::device();
+    auto memory = gpu->create_buffer(1000, "test");
+    ASSERT_TRUE(memory.ok());
+    const uint64_t before = gpu->submitted();
+    ASSERT_TRUE(gpu->fill(*memory, 1, 3, 5).ok());
+    EXPECT_GT(gpu->submitted(), before);
+    EXPECT_TRUE(gpu->wait(before).ok());
+    EXPECT_TRUE(gpu->wait(gpu->submitted()).ok());
+    EXPECT_TRUE(gpu->wait(gpu->submitted() + 1000).ok());
+}
+
+TEST(device, threads_share_it) {
+    auto                     gpu = test::device();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 6; t++) {
+        threads.emplace_back([&gpu, t] {
+            for (int i = 0; i < 60; i++) {
+                const size_t size   = 500 + 37 * t + i;
+                auto         memory = gpu->create_buffer(size, "test");
+                ASSERT_TRUE(memory.ok()) << memory.why().text();
+                const uint8_t value = static_cast<uint8_t>(16 * t + i);
+                ASSERT_TRUE(gpu->fill(*memory, 1, value, size - 2).ok());
+                ASSERT_TRUE(gpu->write(*memory, 7, &value, 1).ok());
+                std::vector<uint8_t> found(size - 2);
+                ASSERT_TRUE(gpu->read(*memory, 1, found.data(), found.size()).ok());
+                ASSERT_EQ(found, std::vector<uint8_t>(size - 2, value));
+            }
+        });
+    }
+    for (std::thread & t : threads) {
+        t.join();
+    }
+    EXPECT_TRUE(gpu->health().ok()) << gpu->health().text();
+}
