@@ -19,6 +19,7 @@ build: env            ## build/libggml-webgpu.so, the tools, the unit tests
 	scripts/env cmake --build build --parallel $(JOBS)
 
 test: build           ## all suites; the last line is "N passed, N failed"
+	scripts/fetch smollm2 gemma whisper
 	scripts/test unit conformance models builds
 
 test-masks: build     ## the conformance suite again, on devices with fewer features

@@ -213,8 +213,11 @@ result<std::vector<std::shared_ptr<adapter>>> find_adapters(const settings & use
         if (left_out.empty()) {
             return status::failure("no WebGPU adapter was found: is a graphics driver (Vulkan, Metal or Direct3D 12) installed?");
         }
-        return status::failure("found only " + left_out + ", not used because GGML_WEBGPU_ADAPTER is '" + user.adapter +
-                               "'. Software adapters need GGML_WEBGPU_ADAPTER=software; otherwise it takes a part of an adapter's name");
+        if (user.adapter.empty()) {
+            return status::failure("found only the software adapter " + left_out + "; GGML_WEBGPU_ADAPTER=software allows it");
+        }
+        return status::failure("GGML_WEBGPU_ADAPTER is '" + user.adapter + "', but found was only " + left_out +
+                               "; it takes a part of an adapter's name, or 'software'");
     }
     return found;
 }

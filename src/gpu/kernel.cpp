@@ -230,7 +230,7 @@ void kernel_cache::compile(kernel & k, const std::string & source, size_t storag
             kernel & k = *static_cast<kernel *>(user);
             if (status == WGPUCreatePipelineAsyncStatus_Success) {
                 k.pipeline = pipeline;
-            } else {
+            } else if (k.failure.empty()) {  // the shader's own error says more
                 k.failure = text(message);
             }
             k.done = true;

@@ -32,7 +32,7 @@ static status read_bytes(const char * name, uint64_t & value) {
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
     const std::string_view suffix(parsed.ptr, text.data() + text.size() - parsed.ptr);
     const uint64_t scale = suffix.empty() ? 1 : suffix == "K" ? 1 << 10 : suffix == "M" ? 1 << 20 : suffix == "G" ? 1 << 30 : 0;
-    if (parsed.ec != std::errc() || scale == 0 || number == 0) {
+    if (parsed.ec != std::errc() || scale == 0 || number == 0 || number > UINT64_MAX / scale) {
         return status::failure(format("%s is '%s'; give bytes such as 1048576, 64K, 1M or 2G", name, text.data()));
     }
     value = number * scale;

@@ -20,6 +20,23 @@ GGML_WEBGPU_PLAN(plan_copy);  // CPY, CONT, DUP
 GGML_WEBGPU_PLAN(plan_mul_mat);
 GGML_WEBGPU_PLAN(plan_mul_mat_id);
 
+// norm.cpp
+GGML_WEBGPU_PLAN(plan_norm);
+GGML_WEBGPU_PLAN(plan_rms_norm);
+GGML_WEBGPU_PLAN(plan_l2_norm);
+GGML_WEBGPU_PLAN(plan_group_norm);
+
+// attention.cpp
+GGML_WEBGPU_PLAN(plan_flash_attn_ext);
+
+// softmax.cpp
+GGML_WEBGPU_PLAN(plan_soft_max);
+GGML_WEBGPU_PLAN(plan_soft_max_back);
+GGML_WEBGPU_PLAN(plan_diag_mask);
+
+// rope.cpp
+GGML_WEBGPU_PLAN(plan_rope);  // ROPE, ROPE_BACK
+
 #undef GGML_WEBGPU_PLAN
 
 }  // namespace ops

@@ -1,5 +1,6 @@
 // MUL_MAT and MUL_MAT_ID: dst[m, n] = src0[k, m]^T src1[k, n], batched, src0 repeated over the batches of src1.
 #include "ops/families.h"
+#include "ops/split.h"
 
 #include <algorithm>
 
@@ -118,15 +119,16 @@ plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const uint32_t      m       = static_cast<uint32_t>(dst->ne[0]);
     const uint32_t      slots   = static_cast<uint32_t>(dst->ne[1]);
     const uint32_t      pairs   = slots * static_cast<uint32_t>(dst->ne[2]);
-    const uint32_t      experts = static_cast<uint32_t>(src0->ne[2]);
+    const table_window  experts = window_of(dst, src0, 2);
     const uint32_t      src1_slots = static_cast<uint32_t>(src1->ne[1]);
     const auto          add_routing = [&](step & s) {
         s.kernel.define("ID");
-        s.params.add("slots", slots).add("src1_slots", src1_slots).add("experts", experts);
+        s.params.add("slots", slots).add("src1_slots", src1_slots);
+        s.params.add("experts", experts.n).add("first_expert", experts.begin).add("all_experts", experts.whole);
     };
 
     // A tile pays when an expert gets several columns on average.
-    if (pairs <= 4 * experts || pairs <= tuning.vec_columns) {
+    if (pairs <= 4 * experts.whole || pairs <= tuning.vec_columns) {
         step s = vec_step(tuning, dst, 1);
         add_routing(s);
         s.operands.push_back(bind("src2", ids));
@@ -139,14 +141,15 @@ plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     }
 
     plan           p;
-    const uint64_t routes_bytes = (uint64_t(experts) + uint64_t(experts) * pairs) * sizeof(uint32_t);
+    const uint64_t routes_bytes = uint64_t(experts.n) * (1 + pairs) * sizeof(uint32_t);
     p.scratch                   = routes_bytes;
 
     step route;
     route.kernel   = gpu::kernel_name("matmul/route").threads(64);
     route.operands = { bind("ids", ids), bind_scratch("routes", 0, routes_bytes), bind_fault() };
+    route.params.add("first_expert", experts.begin).add("all_experts", experts.whole);
     route.params.add("pairs", pairs).add("slots", slots).add("capacity", pairs).add("op", static_cast<uint32_t>(dst->op)).add("ids_nb", nb(ids));
-    route.groups = experts;
+    route.groups = experts.n;
 
     step           product      = tile_step(tuning, dst);
     const uint64_t row_tiles    = groups_for(m, tuning.tile_m);
@@ -155,7 +158,7 @@ plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     product.operands.push_back(bind_scratch("routes", 0, routes_bytes));
     product.params.add("capacity", pairs).add("repeat2", 1u).add("repeat3", 1u);
     product.params.add("row_tiles", static_cast<uint32_t>(row_tiles)).add("column_tiles", static_cast<uint32_t>(column_tiles));
-    product.groups = row_tiles * column_tiles * experts;
+    product.groups = row_tiles * column_tiles * experts.n;
 
     p.steps = { std::move(route), std::move(product) };
     return p;

@@ -1,9 +1,11 @@
 #include "ops/plan.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdarg>
 #include <cstdio>
-#include <cctype>
 #include <cstring>
+#include <iterator>
 
 namespace ops {
 
@@ -22,7 +24,7 @@ operand bind_source(const char * name, const ggml_tensor * tensor, bool in_quads
 
 operand bind_dest(const char * name, const ggml_tensor * tensor, bool in_quads) {
     operand o = bind_source(name, tensor, in_quads);
-    o.atomic  = !in_quads && (is_block(tensor->type) || ggml_type_size(tensor->type) < 4);
+    o.atomic  = !in_quads && ggml_type_size(tensor->type) % 4 != 0;
     return o;
 }
 
@@ -75,8 +77,24 @@ bool is_float(ggml_type type) {
     return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
 }
 
+// The quantised types of src/shaders/codecs.
+static constexpr struct {
+    ggml_type type;
+    bool      encodes;
+} block_types[] = {
+    { GGML_TYPE_Q4_0, true },     { GGML_TYPE_Q4_1, true },    { GGML_TYPE_Q5_0, true },   { GGML_TYPE_Q5_1, true },     { GGML_TYPE_Q8_0, true },
+    { GGML_TYPE_Q1_0, true },     { GGML_TYPE_Q2_0, true },    { GGML_TYPE_MXFP4, true },  { GGML_TYPE_NVFP4, true },    { GGML_TYPE_Q2_K, true },
+    { GGML_TYPE_Q3_K, true },     { GGML_TYPE_Q4_K, true },    { GGML_TYPE_Q5_K, true },   { GGML_TYPE_Q6_K, true },     { GGML_TYPE_TQ1_0, true },
+    { GGML_TYPE_TQ2_0, true },    { GGML_TYPE_IQ2_XXS, false }, { GGML_TYPE_IQ2_XS, false }, { GGML_TYPE_IQ2_S, false },  { GGML_TYPE_IQ3_XXS, false },
+    { GGML_TYPE_IQ3_S, false },   { GGML_TYPE_IQ1_S, false },  { GGML_TYPE_IQ1_M, false }, { GGML_TYPE_IQ4_NL, true },   { GGML_TYPE_IQ4_XS, true },
+};
+
 bool is_block(ggml_type type) {
-    return ggml_is_quantized(type);
+    return std::any_of(std::begin(block_types), std::end(block_types), [=](const auto & known) { return known.type == type; });
+}
+
+bool has_encoder(ggml_type type) {
+    return std::any_of(std::begin(block_types), std::end(block_types), [=](const auto & known) { return known.type == type && known.encodes; });
 }
 
 shape ne(const ggml_tensor * t) {

@@ -73,7 +73,8 @@ plan nothing();
 // ggml's type name in lower case: the codec file.
 const char * codec(ggml_type type);
 bool         is_float(ggml_type type);  // f32, f16, bf16
-bool         is_block(ggml_type type);  // quantised
+bool         is_block(ggml_type type);  // quantised, with a codec
+bool         has_encoder(ggml_type type);  // quantised, with a codec that can quantise
 
 using shape = std::array<uint32_t, 4>;
 

@@ -7,14 +7,22 @@
 
 namespace ops {
 
-// The last words of op_params, which neither GET_ROWS nor SET_ROWS uses, carry a slice's window.
+// The last words of op_params, which GET_ROWS, SET_ROWS, MUL_MAT_ID and SOFT_MAX do not use, carry a slice's window.
 static constexpr int window_begin = 14;
 static constexpr int window_whole = 15;
 
-row_window window_of(const ggml_tensor * node, const ggml_tensor * table) {
+static table_window window(const ggml_tensor * node, int64_t size) {
     const uint32_t whole = static_cast<uint32_t>(param_i32(node, window_whole));
-    const uint32_t n     = static_cast<uint32_t>(table->ne[1]);
-    return whole == 0 ? row_window{ 0, n, n } : row_window{ static_cast<uint32_t>(param_i32(node, window_begin)), n, whole };
+    const uint32_t n     = static_cast<uint32_t>(size);
+    return whole == 0 ? table_window{ 0, n, n } : table_window{ static_cast<uint32_t>(param_i32(node, window_begin)), n, whole };
+}
+
+table_window window_of(const ggml_tensor * node, const ggml_tensor * table, int d) {
+    return window(node, table->ne[d]);
+}
+
+table_window heads_of(const ggml_tensor * node) {
+    return window(node, node->ne[2]);
 }
 
 static bool fits(const gpu::capabilities & caps, const ggml_tensor * t) {
@@ -53,6 +61,8 @@ public:
     plan whole;
 
 private:
+    static constexpr int first_source_along_2[GGML_MAX_SRC] = { 2, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
+
     // Part [begin, end) of dimension `d`; lives as long as the plan.
     ggml_tensor * part(const ggml_tensor * t, int d, int64_t begin, int64_t end) {
         ggml_tensor & p = whole.slices.emplace_back(*t);
@@ -63,7 +73,11 @@ private:
 
     // Cuts `node` at half of dst's dimension `d`. `along[i]` is the dimension of source i that goes with it, -1 for none.
     bool cut(const ggml_tensor & node, int d, const int (&along)[GGML_MAX_SRC]) {
-        const int64_t half = node.ne[d] / 2;
+        return cut_at(node, d, node.ne[d] / 2, along, [](ggml_tensor &, int64_t) {});
+    }
+
+    // The same at `half`; `adjust(part, begin)` does what else distinguishes the parts.
+    template <typename F> bool cut_at(const ggml_tensor & node, int d, int64_t half, const int (&along)[GGML_MAX_SRC], F && adjust) {
         for (int side = 0; side < 2; side++) {
             const int64_t begin = side == 0 ? 0 : half, end = side == 0 ? half : node.ne[d];
             ggml_tensor * p = part(&node, d, begin, end);
@@ -72,6 +86,7 @@ private:
                     p->src[i] = part(node.src[i], along[i], begin, end);
                 }
             }
+            adjust(*p, begin);
             add(*p);
         }
         return true;
@@ -93,19 +108,19 @@ private:
         return node.ne[d] > 1 && cut(node, d, along);
     }
 
-    // A window of half the table's rows each.
-    bool cut_table(const ggml_tensor & node, bool table_is_dst) {
+    // A window of half the table's entries along `d` each; the table is dst or source 0.
+    bool cut_table(const ggml_tensor & node, bool table_is_dst, int d) {
         const ggml_tensor * table = table_is_dst ? &node : node.src[0];
-        if (table->ne[1] < 2) {
+        if (table->ne[d] < 2) {
             return false;
         }
-        const row_window now  = window_of(&node, table);
-        const int64_t    half = table->ne[1] / 2;
+        const table_window now  = window_of(&node, table, d);
+        const int64_t      half = table->ne[d] / 2;
         for (int side = 0; side < 2; side++) {
-            const int64_t begin = side == 0 ? 0 : half, end = side == 0 ? half : table->ne[1];
-            ggml_tensor * p = table_is_dst ? part(&node, 1, begin, end) : &whole.slices.emplace_back(node);
+            const int64_t begin = side == 0 ? 0 : half, end = side == 0 ? half : table->ne[d];
+            ggml_tensor * p = table_is_dst ? part(&node, d, begin, end) : &whole.slices.emplace_back(node);
             if (!table_is_dst) {
-                p->src[0] = part(table, 1, begin, end);
+                p->src[0] = part(table, d, begin, end);
             }
             p->op_params[window_begin] = static_cast<int32_t>(now.begin + begin);
             p->op_params[window_whole] = static_cast<int32_t>(now.whole);
@@ -114,9 +129,47 @@ private:
         return true;
     }
 
+    // SOFT_MAX between heads: the slope of a head and its sink depend on its number.
+    bool cut_heads(const ggml_tensor & node) {
+        const ggml_tensor * mask = node.src[1];
+        if (node.ne[2] < 2 || (mask != nullptr && mask->ne[2] != 1 && mask->ne[2] != node.ne[2])) {
+            return false;
+        }
+        int along[GGML_MAX_SRC];
+        std::fill(std::begin(along), std::end(along), -1);
+        along[0] = 2;
+        along[1] = mask != nullptr && mask->ne[2] > 1 ? 2 : -1;
+        const table_window now = heads_of(&node);
+        return cut_at(node, 2, node.ne[2] / 2, along, [now](ggml_tensor & p, int64_t begin) {
+            p.op_params[window_begin] = static_cast<int32_t>(now.begin + begin);
+            p.op_params[window_whole] = static_cast<int32_t>(now.whole);
+        });
+    }
+
+    // ROPE between tokens. There may be four runs of positions; dropping the same number at both ends of the whole keeps
+    // the distance between runs: (size - tokens) / 3.
+    bool cut_tokens(const ggml_tensor & node) {
+        return node.ne[2] > 1 && cut_at(node, 2, node.ne[2] / 2, first_source_along_2, [&](ggml_tensor & p, int64_t begin) {
+                   const int64_t after = node.ne[2] - begin - p.ne[2];
+                   p.src[1]            = part(node.src[1], 0, begin, node.src[1]->ne[0] - after);
+               });
+    }
+
+    // GROUP_NORM between groups of channels, all of one size.
+    bool cut_channels(const ggml_tensor & node) {
+        const int32_t groups = param_i32(&node, 0);
+        if (groups < 2 || node.ne[2] % groups != 0) {
+            return false;
+        }
+        const int64_t per_group = node.ne[2] / groups;
+        return cut_at(node, 2, groups / 2 * per_group, first_source_along_2,
+                      [&](ggml_tensor & p, int64_t) { p.op_params[0] = static_cast<int32_t>(p.ne[2] / per_group); });
+    }
+
     bool halve(const ggml_tensor & node) {
         static constexpr int columns[GGML_MAX_SRC] = { -1, 1, -1, -1, -1, -1, -1, -1, -1, -1 };
         static constexpr int rows[GGML_MAX_SRC]    = { 1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
+        static constexpr int tokens[GGML_MAX_SRC]    = { -1, 2, 1, -1, -1, -1, -1, -1, -1, -1 };
         static constexpr int looked_up[GGML_MAX_SRC] = { -1, 0, -1, -1, -1, -1, -1, -1, -1, -1 };
         switch (rule_) {
             case split_rule::none:
@@ -134,11 +187,26 @@ private:
                 return node.ne[0] > 1 && cut(node, 0, rows);
             case split_rule::lookup:
                 if (!fits(caps_, node.src[0]) && node.src[0]->ne[2] == 1 && node.src[0]->ne[3] == 1) {
-                    return cut_table(node, false);
+                    return cut_table(node, false, 1);
                 }
                 return cut_shared(node, 3) || cut_shared(node, 2) || (node.ne[1] > 1 && cut(node, 1, looked_up));
             case split_rule::scatter:
-                return cut_table(node, true);
+                return cut_table(node, true, 1);
+            case split_rule::routed:
+                if (node.ne[2] > 1 && (!fits(caps_, node.src[1]) || !fits(caps_, &node))) {
+                    return cut(node, 2, tokens);
+                }
+                return cut_table(node, false, 2);
+            case split_rule::planes:
+                return cut_shared(node, 3) || cut_shared(node, 2);
+            case split_rule::heads:
+                return cut_shared(node, 3) || cut_heads(node) || cut_shared(node, 1);
+            case split_rule::tokens:
+                return cut_shared(node, 3) || cut_tokens(node) || cut_shared(node, 1);
+            case split_rule::channels:
+                return cut_shared(node, 3) || cut_channels(node);
+            case split_rule::results:
+                return node.ne[0] > 1 && cut(node, 0, rows);
         }
         return false;
     }

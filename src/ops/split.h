@@ -13,6 +13,12 @@ enum class split_rule {
     product,  // MUL_MAT: rows of src0, columns of src1, batches
     lookup,   // GET_ROWS: src0 is bound in windows of rows, and rows outside a window are passed over
     scatter,  // SET_ROWS: the same for dst
+    routed,   // MUL_MAT_ID: tokens, then windows of experts
+    planes,   // as outer, but not along the second dimension
+    heads,    // SOFT_MAX: as outer, and a part knows which heads (third dimension) it has
+    tokens,   // ROPE: as outer, with the positions (src1) of the part's tokens (third dimension)
+    channels, // GROUP_NORM: as planes, and along the third dimension between groups of channels
+    results,  // ARGMAX: values of dst, rows of src0
 };
 
 using plan_function = plan (*)(const gpu::capabilities & caps, const ggml_tensor * dst);
@@ -22,11 +28,13 @@ bool exceeds_binding(const gpu::capabilities & caps, const ggml_tensor * node);
 
 plan plan_in_slices(const gpu::capabilities & caps, const ggml_tensor * node, split_rule rule, plan_function make);
 
-// For GET_ROWS and SET_ROWS: the rows [begin, begin + n) of the whole table that the bound table holds, and the whole's
-// number of rows, by which indices are checked.
-struct row_window {
+// For GET_ROWS, SET_ROWS (rows) and MUL_MAT_ID (experts): the entries [begin, begin + n) of the whole table that the bound
+// table holds along its dimension `d`, and the whole's number of entries, by which indices are checked.
+struct table_window {
     uint32_t begin, n, whole;
 };
-row_window window_of(const ggml_tensor * node, const ggml_tensor * table);
+table_window window_of(const ggml_tensor * node, const ggml_tensor * table, int d = 1);
+// The same for SOFT_MAX and its heads.
+table_window heads_of(const ggml_tensor * node);
 
 }  // namespace ops

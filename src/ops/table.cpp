@@ -28,7 +28,7 @@ static constexpr entry table[] = {
     OP(TRANSPOSE, plan_view, split_rule::none),
 
     OP(MUL_MAT, plan_mul_mat, split_rule::product),
-    OP(MUL_MAT_ID, plan_mul_mat_id, split_rule::none),
+    OP(MUL_MAT_ID, plan_mul_mat_id, split_rule::routed),
 
     OP(ADD, plan_binary, split_rule::outer),
     OP(SUB, plan_binary, split_rule::outer),
@@ -46,9 +46,23 @@ static constexpr entry table[] = {
     OP(FILL, plan_math, split_rule::outer),
     OP(GLU, plan_glu, split_rule::outer),
 
+    OP(NORM, plan_norm, split_rule::outer),
+    OP(RMS_NORM, plan_rms_norm, split_rule::outer),
+    OP(L2_NORM, plan_l2_norm, split_rule::outer),
+    OP(GROUP_NORM, plan_group_norm, split_rule::channels),
+
+    OP(SOFT_MAX, plan_soft_max, split_rule::heads),
+    OP(SOFT_MAX_BACK, plan_soft_max_back, split_rule::outer),
+    OP(DIAG_MASK_INF, plan_diag_mask, split_rule::planes),
+    OP(DIAG_MASK_ZERO, plan_diag_mask, split_rule::planes),
+    OP(ROPE, plan_rope, split_rule::tokens),
+    OP(ROPE_BACK, plan_rope, split_rule::tokens),
+
     OP(CPY, plan_copy, split_rule::outer),
     OP(CONT, plan_copy, split_rule::outer),
     OP(DUP, plan_copy, split_rule::outer),
+
+    OP(FLASH_ATTN_EXT, plan_flash_attn_ext, split_rule::none),
 };
 
 #undef OP

@@ -1,10 +1,11 @@
 """Runs stock ggml programs, on the plugin's device or on the CPU, and reads what they print."""
 import dataclasses
+import functools
+import os
 import pathlib
 import re
 import shutil
 import subprocess
-import os
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "third_party/models"  # filled by scripts/fetch
@@ -44,7 +45,25 @@ class Output:
         return float(found[1])
 
 
+def once(function):
+    """Keeps what a function returned, or how it failed, for the next call with the same arguments."""
+    @functools.cache
+    def outcome(*arguments):
+        try:
+            return function(*arguments), None
+        except Failed as failure:
+            return None, failure
+
+    def kept(*arguments):
+        value, failure = outcome(*arguments)
+        if failure:
+            raise failure
+        return value
+    return kept
+
+
 def model(name):
+    """The file of a model that scripts/fetch knows by this name."""
     (found,) = MODELS.glob(f"{name}.*")
     return found
 
@@ -68,15 +87,14 @@ def run(program, *arguments, **variables):
 
 # One thread: with a device in use the CPU has nothing to do but look up tokens, and more threads would wait for it in
 # loops that take the cores from a software GPU. No fitting: what goes to the device is said, not guessed from memory.
-LLAMA_OPTIONS = ["--threads", 1, "--fit", "off", "--no-warmup", "--verbosity", 5, "--no-log-prefix",
-                 "--no-log-timestamps"]
+LLAMA_OPTIONS = ["--threads", 1, "--fit", "off", "--no-warmup", "--no-log-prefix", "--no-log-timestamps"]
 
 
-def llama(device, program, name, *options):
-    """Runs a llama.cpp program with all of a model on a device; None is the CPU. The log tells each node's place."""
-    if device is None:
-        return run(program, "--model", model(name), "--device", "none", *LLAMA_OPTIONS, *options)
-    output = device.run(program, "--model", model(name), "--device", device.name, "--gpu-layers", "all",
-                        *LLAMA_OPTIONS, *options, GGML_SCHED_DEBUG=2)
-    check_all_on_device(device, output.log)
-    return output
+def llama_on_cpu(program, weights, *options):
+    return run(program, "--model", weights, "--device", "none", *LLAMA_OPTIONS, *options)
+
+
+def llama_on(device, program, weights, *options):
+    """Runs a llama.cpp program with all of a model on a device; the log tells where each node was computed."""
+    return device.run(program, "--model", weights, "--device", device.name, "--gpu-layers", "all",
+                      *LLAMA_OPTIONS, "--verbosity", 5, *options, GGML_SCHED_DEBUG=2)

@@ -1,7 +1,6 @@
 #include "environment.h"
 
 #include <cstdio>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 namespace test {
@@ -13,27 +12,28 @@ namespace test {
     return true;
 }();
 
+static gpu::result<std::shared_ptr<gpu::device>> open_device() {
+    auto user = gpu::read_settings();
+    if (!user.ok()) {
+        return user.why();
+    }
+    if (auto library = gpu::load_library(user->library); !library.ok()) {
+        return library.why();
+    }
+    auto adapters = gpu::find_adapters(*user);
+    if (!adapters.ok()) {
+        return adapters.why();
+    }
+    return gpu::device::open(adapters->front(), *user);
+}
+
 std::shared_ptr<gpu::device> device() {
     // Never closed: the WebGPU library's own statics may be gone when ours are destroyed.
-    static const auto & opened = *new std::shared_ptr<gpu::device>([]() -> std::shared_ptr<gpu::device> {
-        auto user = gpu::read_settings();
-        if (!user.ok()) {
-            ADD_FAILURE() << user.why().text();
-            return nullptr;
-        }
-        if (auto library = gpu::load_library(user->library); !library.ok()) {
-            ADD_FAILURE() << library.why().text();
-            return nullptr;
-        }
-        auto adapters = gpu::find_adapters(*user);
-        if (!adapters.ok()) {
-            ADD_FAILURE() << adapters.why().text();
-            return nullptr;
-        }
-        auto made = gpu::device::open(adapters->front(), *user);
+    static const auto & opened = *new std::shared_ptr<gpu::device>([] {
+        auto made = open_device();
         if (!made.ok()) {
-            ADD_FAILURE() << made.why().text();
-            return nullptr;
+            std::fprintf(stderr, "there is nothing to test: %s\n", made.why().text().c_str());
+            std::exit(EXIT_FAILURE);
         }
         return *made;
     }());

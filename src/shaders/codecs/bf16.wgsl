@@ -9,11 +9,14 @@ fn self_value(block: u32, i: u32) -> f32 {
     return bitcast<f32>(self_u16(params.self_offset + 2u * (block + i)) << 16u);
 }
 
+// The four values of two words.
+fn self_unpack(words: vec2<u32>) -> vec4<f32> {
+    return bitcast<vec4<f32>>(vec4<u32>(words.x << 16u, words.x & 0xffff0000u, words.y << 16u, words.y & 0xffff0000u));
+}
+
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
     let byte = params.self_offset + 2u * (block + 4u * q);
-    let low  = self_u32(byte);
-    let high = self_u32(byte + 4u);
-    return bitcast<vec4<f32>>(vec4<u32>(low << 16u, low & 0xffff0000u, high << 16u, high & 0xffff0000u));
+    return self_unpack(vec2<u32>(self_u32(byte), self_u32(byte + 4u)));
 }
 
 #if self_ATOMIC

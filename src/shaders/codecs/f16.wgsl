@@ -9,10 +9,15 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_f16(params.self_offset + 2u * (block + i));
 }
 
+// The four values of two words.
+fn self_unpack(words: vec2<u32>) -> vec4<f32> {
+    return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
+}
+
 // With WIDTH 1 the values may start anywhere; with WIDTH 4 they start on a multiple of four values.
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
     let byte = params.self_offset + 2u * (block + 4u * q);
-    return vec4<f32>(unpack2x16float(self_u32(byte)), unpack2x16float(self_u32(byte + 4u)));
+    return self_unpack(vec2<u32>(self_u32(byte), self_u32(byte + 4u)));
 }
 
 #if self_ATOMIC

@@ -13,7 +13,7 @@ fn self_prepare(local_index: u32, threads: u32) {
 }
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at     = params.self_offset + block * self_BLOCK_BYTES;
     let eight  = q >> 1u;
     let word0  = self_u32(at + 48u);
     let word1  = self_u32(at + 52u);

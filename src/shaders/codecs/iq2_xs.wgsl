@@ -15,7 +15,7 @@ fn self_prepare(local_index: u32, threads: u32) {
 }
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at    = params.self_offset + block * self_BLOCK_BYTES;
     let word  = self_u16(at + 2u + 2u * (q >> 1u));
     let s     = (self_u8(at + 66u + (q >> 3u)) >> (q & 4u)) & 15u;
     let scale = self_f16(at) * (0.5 + f32(s)) * 0.25;

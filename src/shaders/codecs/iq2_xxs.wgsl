@@ -15,7 +15,7 @@ fn self_prepare(local_index: u32, threads: u32) {
 }
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at    = params.self_offset + block * self_BLOCK_BYTES;
     let group = at + 2u + 8u * (q >> 3u);
     let part  = (q >> 1u) & 3u;
     let tail  = self_u32(group + 4u);

@@ -14,7 +14,7 @@ fn self_prepare(local_index: u32, threads: u32) {
 }
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at    = params.self_offset + block * self_BLOCK_BYTES;
     let group = q >> 3u;
     let high  = (self_u8(at + 66u + group) >> (q & 7u)) & 1u;
     let index = self_u8(at + 2u + q) | (high << 8u);

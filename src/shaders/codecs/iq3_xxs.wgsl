@@ -16,7 +16,7 @@ fn self_prepare(local_index: u32, threads: u32) {
 }
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at    = params.self_offset + block * self_BLOCK_BYTES;
     let tail  = self_u32(at + 66u + 4u * (q >> 3u));
     let scale = self_f16(at) * (0.5 + f32(tail >> 28u)) * 0.5;
     let signs = even_signs((tail >> (7u * ((q >> 1u) & 3u))) & 127u) >> (4u * (q & 1u));

@@ -8,10 +8,12 @@
 const self_BLOCK_VALUES = 256u;
 const self_BLOCK_BYTES  = 136u;
 
-fn self_prepare(local_index: u32, threads: u32) {}
+fn self_prepare(local_index: u32, threads: u32) {
+    levels_iq4_prepare(local_index, threads);
+}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at    = params.self_offset + block * self_BLOCK_BYTES;
     let group = q >> 3u;
     let head  = self_u32(at);
     let s_low = (self_u32(at + 4u) >> (4u * group)) & 15u;
@@ -28,7 +30,7 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 #include "codecs/parts/levels_iq4_encode.wgsl"
 
 // (sum of w x q, sum of w q^2) with w = x^2 for the levels q closest to id * x.
@@ -36,8 +38,9 @@ fn self_fit(v: ptr<function, array<f32, self_BLOCK_VALUES>>, start: u32, id: f32
     var sums = vec2<f32>(0.0);
     for (var i = start; i < start + 32u; i++) {
         let x = (*v)[i];
-        let q = level_iq4(nearest_level_iq4(id * x));
-        sums += vec2<f32>(x * x * q * x, x * x * q * q);
+        let q = level_iq4(nearest_level_iq4(rounded(id * x)));
+        let w = rounded(x * x);
+        sums += vec2<f32>(rounded(rounded(w * q) * x), rounded(rounded(w * q) * q));
     }
     return sums;
 }
@@ -48,13 +51,13 @@ fn self_find_scale(v: ptr<function, array<f32, self_BLOCK_VALUES>>, start: u32) 
     if (abs(peak) < 1e-15) {
         return 0.0;
     }
-    let first = self_fit(v, start, 1.0 / (-peak / -127.0));
-    var scale = select(0.0, first.x / first.y, first.y > 0.0);
+    let first = self_fit(v, start, quotient(1.0, quotient(peak, 127.0)));
+    var scale = select(0.0, quotient(first.x, first.y), first.y > 0.0);
     var best  = scale * first.x;
     for (var attempt = -7; attempt <= 7; attempt++) {
-        let sums = self_fit(v, start, (f32(attempt) - 127.0) / peak);
+        let sums = self_fit(v, start, quotient(f32(attempt) - 127.0, peak));
         if (sums.y > 0.0 && sums.x * sums.x > best * sums.y) {
-            scale = sums.x / sums.y;
+            scale = quotient(sums.x, sums.y);
             best  = scale * sums.x;
         }
     }
@@ -79,7 +82,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
         self_put(&words, 2u, (bits >> 4u) << (2u * j));
         self_put(&words, 4u + (j >> 1u), (bits & 15u) << (4u * (j & 1u)));
         for (var i = 0u; i < 32u; i++) {
-            let index = nearest_level_iq4(idl * (*v)[32u * j + i]);
+            let index = nearest_level_iq4(rounded(idl * (*v)[32u * j + i]));
             self_put(&words, 8u + 16u * j + (i & 15u), index << (4u * (i >> 4u)));
         }
     }

@@ -32,9 +32,10 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
+#include "codecs/parts/exact.wgsl"
 #include "codecs/parts/e2m1_encode.wgsl"
 
-// Unsigned e4m3 bits of x, at most 448; ties round up.
+// Unsigned e4m3 bits of x, ties up; as in ggml all from 256 on become the largest, 448.
 fn self_scale_bits(x: f32) -> u32 {
     let bits = bitcast<u32>(x);
     if (x <= 0.0) {
@@ -43,13 +44,14 @@ fn self_scale_bits(x: f32) -> u32 {
     if (bits < 0x3c800000u) { // below 2^-6: steps of 2^-9
         return min(7u, u32(x * 512.0 + 0.5));
     }
-    return min(0x7eu, (bits - 0x3c000000u + 0x80000u) >> 20u);
+    let rounded_bits = (bits - 0x3c000000u + 0x80000u) >> 20u;
+    return select(rounded_bits, 0x7eu, rounded_bits >= 0x78u);
 }
 
 fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     var words: array<u32, self_BLOCK_WORDS>;
     for (var s = 0u; s < 4u; s++) {
-        let scale = self_scale_bits(abs(self_peak(v, 16u * s, 16u)) / 6.0);
+        let scale = self_scale_bits(quotient(abs(self_peak(v, 16u * s, 16u)), 6.0));
         let d     = self_half_scale(scale);
         self_put(&words, s, scale);
         for (var i = 0u; i < 16u; i++) {

@@ -9,7 +9,7 @@ const self_BLOCK_BYTES  = 18u;
 fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at   = params.self_offset + block * self_BLOCK_BYTES;
     let d    = self_f16(at);
     let bits = self_u8(at + 2u + (q >> 1u)) >> (4u * (q & 1u));
     return select(vec4<f32>(-d), vec4<f32>(d), flags_of(bits) != vec4<u32>(0u));

@@ -21,7 +21,7 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 
 fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     var words: array<u32, self_BLOCK_WORDS>;
@@ -29,7 +29,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     let id = inverse_or_zero(d);
     self_put(&words, 0u, f16_bits(d));
     for (var i = 0u; i < 64u; i++) {
-        let q = u32(clamp(round_away((*v)[i] * id) + 1.0, 0.0, 3.0));
+        let q = u32(clamp(round_away(rounded((*v)[i] * id)) + 1.0, 0.0, 3.0));
         self_put(&words, 2u + (i >> 2u), q << (2u * (i & 3u)));
     }
     self_store_block(block, &words);

@@ -9,7 +9,7 @@ const self_BLOCK_BYTES  = 84u;
 fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at    = params.self_offset + block * self_BLOCK_BYTES;
     let d     = unpack2x16float(self_u32(at + 80u));
     let scale = self_u8(at + (q >> 2u));
     let v     = pairs_of(self_u32(at + 16u + 32u * (q >> 5u) + 4u * (q & 7u)) >> (2u * ((q >> 3u) & 3u)));
@@ -34,8 +34,8 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
         found[j] = self_scale_and_min(v, self_scale_search(16u * j, 16u, 3.0, 0.0, -0.5, 15, true));
         most     = max(most, found[j]);
     }
-    let inverse = select(15.0 / most, vec2<f32>(0.0), most <= vec2<f32>(0.0));
-    let d_bits  = f16_bits(most.x / 15.0) | (f16_bits(most.y / 15.0) << 16u);
+    let inverse = select(vec2<f32>(quotient(15.0, most.x), quotient(15.0, most.y)), vec2<f32>(0.0), most <= vec2<f32>(0.0));
+    let d_bits  = f16_bits(quotient(most.x, 15.0)) | (f16_bits(quotient(most.y, 15.0)) << 16u);
     let d       = unpack2x16float(d_bits);
     self_put(&words, 80u, d_bits);
     for (var j = 0u; j < 16u; j++) {
@@ -46,7 +46,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
             continue;
         }
         for (var i = 16u * j; i < 16u * j + 16u; i++) {
-            let q = u32(clamp(round(((*v)[i] + scale.y) / scale.x), 0.0, 3.0));
+            let q = u32(clamp(round(quotient((*v)[i] + scale.y, scale.x)), 0.0, 3.0));
             self_put(&words, 16u + run_byte(i), q << run_shift(i));
         }
     }

@@ -12,7 +12,7 @@ const self_BLOCK_BYTES  = 110u;
 fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at    = params.self_offset + block * self_BLOCK_BYTES;
     let d     = self_f16(at + 108u);
     let s     = q >> 2u;
     let s_low = (self_u8(at + 96u + (s & 7u)) >> ((s & 8u) >> 1u)) & 15u;
@@ -29,7 +29,7 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 #include "codecs/parts/runs.wgsl"
 
 // Scale of 16 values: a first guess from the peak, then single quants are moved while that fits better (make_q3_quants of
@@ -39,30 +39,33 @@ fn self_find_scale(v: ptr<function, array<f32, self_BLOCK_VALUES>>, start: u32) 
     if (abs(peak) < 1e-15) {
         return 0.0;
     }
+    let iscale = quotient(-4.0, peak);
     var quants: array<f32, 16>;
     var sum_xq = 0.0;
     var sum_q2 = 0.0;
     for (var i = 0u; i < 16u; i++) {
         let x = (*v)[start + i];
-        let q = clamp(round((-4.0 / peak) * x), -4.0, 3.0);
+        let q = clamp(round(iscale * x), -4.0, 3.0);
+        let w = rounded(x * x);
         quants[i] = q;
-        sum_xq += x * x * x * q;
-        sum_q2 += x * x * q * q;
+        sum_xq += rounded(rounded(w * x) * q);
+        sum_q2 += rounded(rounded(w * q) * q);
     }
     for (var attempt = 0u; attempt < 5u; attempt++) {
         var changed = false;
         for (var i = 0u; i < 16u; i++) {
-            let x = (*v)[start + i];
-            let q = quants[i];
-            let other_xq = sum_xq - x * x * x * q;
+            let x        = (*v)[start + i];
+            let q        = quants[i];
+            let w        = rounded(x * x);
+            let other_xq = sum_xq - rounded(rounded(w * x) * q);
             if (!(other_xq > 0.0)) {
                 continue;
             }
-            let other_q2 = sum_q2 - x * x * q * q;
-            let new_q    = clamp(round(x * other_q2 / other_xq), -4.0, 3.0);
-            let new_xq   = other_xq + x * x * x * new_q;
-            let new_q2   = other_q2 + x * x * new_q * new_q;
-            if (new_q != q && new_q2 > 0.0 && new_xq * new_xq * sum_q2 > sum_xq * sum_xq * new_q2) {
+            let other_q2 = sum_q2 - rounded(rounded(w * q) * q);
+            let new_q    = clamp(round(quotient(rounded(x * other_q2), other_xq)), -4.0, 3.0);
+            let new_xq   = other_xq + rounded(rounded(w * x) * new_q);
+            let new_q2   = other_q2 + rounded(rounded(w * new_q) * new_q);
+            if (new_q != q && new_q2 > 0.0 && rounded(new_xq * new_xq) * sum_q2 > rounded(sum_xq * sum_xq) * new_q2) {
                 quants[i] = new_q;
                 sum_xq    = new_xq;
                 sum_q2    = new_q2;
@@ -73,7 +76,7 @@ fn self_find_scale(v: ptr<function, array<f32, self_BLOCK_VALUES>>, start: u32) 
             break;
         }
     }
-    return select(0.0, sum_xq / sum_q2, sum_q2 > 0.0);
+    return select(0.0, quotient(sum_xq, sum_q2), sum_q2 > 0.0);
 }
 
 fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
@@ -84,7 +87,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
         found[j] = self_find_scale(v, 16u * j);
         most     = select(most, found[j], abs(found[j]) > abs(most));
     }
-    let inverse = select(-32.0 / most, 0.0, most == 0.0);
+    let inverse = select(quotient(-32.0, most), 0.0, most == 0.0);
     let d_bits  = f16_bits(inverse_or_zero(inverse));
     let d       = unpack2x16float(d_bits).x;
     self_put(&words, 108u, d_bits);
@@ -100,7 +103,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
             continue;
         }
         for (var i = 16u * j; i < 16u * j + 16u; i++) {
-            let q = u32(clamp(round((*v)[i] / scale), -4.0, 3.0) + 4.0);
+            let q = u32(clamp(round(quotient((*v)[i], scale)), -4.0, 3.0) + 4.0);
             self_put(&words, i & 31u, (q >> 2u) << (i >> 5u));
             self_put(&words, 32u + run_byte(i), (q & 3u) << run_shift(i));
         }

@@ -22,7 +22,7 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 
 fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     var words: array<u32, self_BLOCK_WORDS>;
@@ -30,8 +30,8 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     let id = inverse_or_zero(d);
     self_put(&words, 0u, f16_bits(d));
     for (var i = 0u; i < 16u; i++) {
-        let low  = min(15u, u32((*v)[i] * id + 8.5));
-        let high = min(15u, u32((*v)[i + 16u] * id + 8.5));
+        let low  = min(15u, u32(rounded((*v)[i] * id) + 8.5));
+        let high = min(15u, u32(rounded((*v)[i + 16u] * id) + 8.5));
         self_put(&words, 2u + i, low | (high << 4u));
     }
     self_store_block(block, &words);

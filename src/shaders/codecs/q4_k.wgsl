@@ -39,7 +39,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
             continue;
         }
         for (var i = 0u; i < 32u; i++) {
-            let q = u32(clamp(round(((*v)[32u * j + i] + scale.y) / scale.x), 0.0, 15.0));
+            let q = u32(clamp(round(quotient((*v)[32u * j + i] + scale.y, scale.x)), 0.0, 15.0));
             self_put(&words, 16u + 32u * (j >> 1u) + i, q << (4u * (j & 1u)));
         }
     }

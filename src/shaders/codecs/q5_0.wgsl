@@ -9,7 +9,7 @@ const self_BLOCK_BYTES  = 22u;
 fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at   = params.self_offset + block * self_BLOCK_BYTES;
     let d    = self_f16(at);
     let low  = nibbles_of(self_u32(at + 6u + 4u * (q & 3u)) >> (q & 4u));
     let high = flags_of(self_u32(at + 2u) >> (4u * q));
@@ -23,7 +23,7 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 
 fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     var words: array<u32, self_BLOCK_WORDS>;
@@ -31,7 +31,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     let id = inverse_or_zero(d);
     self_put(&words, 0u, f16_bits(d));
     for (var i = 0u; i < 32u; i++) {
-        let q = min(31u, u32((*v)[i] * id + 16.5));
+        let q = min(31u, u32(rounded((*v)[i] * id) + 16.5));
         self_put(&words, 2u + (i >> 3u), (q >> 4u) << (i & 7u));
         self_put(&words, 6u + (i & 15u), (q & 15u) << (4u * (i >> 4u)));
     }

@@ -9,7 +9,7 @@ const self_BLOCK_BYTES  = 24u;
 fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at   = params.self_offset + block * self_BLOCK_BYTES;
     let dm   = unpack2x16float(self_u32(at));
     let low  = nibbles_of(self_u32(at + 8u + 4u * (q & 3u)) >> (q & 4u));
     let high = flags_of(self_u32(at + 4u) >> (4u * q));
@@ -23,16 +23,16 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 
 fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     var words: array<u32, self_BLOCK_WORDS>;
     let range = self_range(v, 0u, 32u);
-    let d     = (range.y - range.x) / 31.0;
+    let d     = quotient(range.y - range.x, 31.0);
     let id    = inverse_or_zero(d);
     self_put(&words, 0u, f16_bits(d) | (f16_bits(range.x) << 16u));
     for (var i = 0u; i < 32u; i++) {
-        let q = u32(((*v)[i] - range.x) * id + 0.5);
+        let q = u32(rounded(((*v)[i] - range.x) * id) + 0.5);
         self_put(&words, 4u + (i >> 3u), (q >> 4u) << (i & 7u));
         self_put(&words, 8u + (i & 15u), (q & 15u) << (4u * (i >> 4u)));
     }

@@ -10,7 +10,7 @@ const self_BLOCK_BYTES  = 176u;
 fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at   = params.self_offset + block * self_BLOCK_BYTES;
     let d    = unpack2x16float(self_u32(at));
     let j    = q >> 3u;
     let sm   = vec2<f32>(scale_min(self_u32(at + 4u), self_u32(at + 8u), self_u32(at + 12u), j));
@@ -40,7 +40,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
             continue;
         }
         for (var i = 0u; i < 32u; i++) {
-            let q = u32(clamp(round(((*v)[32u * j + i] + scale.y) / scale.x), 0.0, 31.0));
+            let q = u32(clamp(round(quotient((*v)[32u * j + i] + scale.y, scale.x)), 0.0, 31.0));
             self_put(&words, 16u + i, (q >> 4u) << j);
             self_put(&words, 48u + 32u * (j >> 1u) + i, (q & 15u) << (4u * (j & 1u)));
         }

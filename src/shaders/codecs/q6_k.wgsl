@@ -12,7 +12,7 @@ const self_BLOCK_BYTES  = 210u;
 fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at   = params.self_offset + block * self_BLOCK_BYTES;
     let d    = self_f16(at + 208u);
     let half = q >> 5u;
     let run  = (q >> 3u) & 3u;
@@ -30,7 +30,7 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 
 // (sum of w x q, sum of w q^2) with w = x^2 for q = x * iscale.
 fn self_fit(v: ptr<function, array<f32, self_BLOCK_VALUES>>, start: u32, iscale: f32) -> vec2<f32> {
@@ -38,7 +38,8 @@ fn self_fit(v: ptr<function, array<f32, self_BLOCK_VALUES>>, start: u32, iscale:
     for (var i = start; i < start + 16u; i++) {
         let x = (*v)[i];
         let q = clamp(round(iscale * x), -32.0, 31.0);
-        sums += vec2<f32>(x * x * x * q, x * x * q * q);
+        let w = rounded(x * x);
+        sums += vec2<f32>(rounded(rounded(w * x) * q), rounded(rounded(w * q) * q));
     }
     return sums;
 }
@@ -49,13 +50,13 @@ fn self_find_scale(v: ptr<function, array<f32, self_BLOCK_VALUES>>, start: u32) 
     if (abs(peak) < 1e-15) {
         return 0.0;
     }
-    let first = self_fit(v, start, -32.0 / peak);
-    var scale = select(first.x / first.y, 0.0, first.y == 0.0);
+    let first = self_fit(v, start, quotient(-32.0, peak));
+    var scale = select(quotient(first.x, first.y), 0.0, first.y == 0.0);
     var best  = scale * first.x;
     for (var attempt = -9; attempt <= 9; attempt++) {
-        let sums = self_fit(v, start, -(32.0 + 0.1 * f32(attempt)) / peak);
+        let sums = self_fit(v, start, quotient(-(32.0 + rounded(0.1 * f32(attempt))), peak));
         if (attempt != 0 && sums.y > 0.0 && sums.x * sums.x > best * sums.y) {
-            scale = sums.x / sums.y;
+            scale = quotient(sums.x, sums.y);
             best  = scale * sums.x;
         }
     }
@@ -70,7 +71,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
         found[j] = self_find_scale(v, 16u * j);
         most     = select(most, found[j], abs(found[j]) > abs(most));
     }
-    let inverse = select(-128.0 / most, 0.0, abs(most) < 1e-15);
+    let inverse = select(quotient(-128.0, most), 0.0, abs(most) < 1e-15);
     let d_bits  = f16_bits(inverse_or_zero(inverse));
     let d       = unpack2x16float(d_bits).x;
     self_put(&words, 208u, d_bits);
@@ -82,7 +83,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
             continue;
         }
         for (var i = 16u * j; i < 16u * j + 16u; i++) {
-            let q    = u32(clamp(round((*v)[i] / scale), -32.0, 31.0) + 32.0);
+            let q    = u32(clamp(round(quotient((*v)[i], scale)), -32.0, 31.0) + 32.0);
             let half = i >> 7u;
             let run  = (i >> 5u) & 3u;
             self_put(&words, 64u * half + 32u * (run & 1u) + (i & 31u), (q & 15u) << (2u * (run & 2u)));

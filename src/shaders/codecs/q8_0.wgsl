@@ -21,15 +21,15 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 
 fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     var words: array<u32, self_BLOCK_WORDS>;
-    let d  = abs(self_peak(v, 0u, 32u)) / 127.0;
+    let d  = quotient(abs(self_peak(v, 0u, 32u)), 127.0);
     let id = inverse_or_zero(d);
     self_put(&words, 0u, f16_bits(d));
     for (var i = 0u; i < 32u; i++) {
-        self_put(&words, 2u + i, bitcast<u32>(i32(round_away((*v)[i] * id))) & 0xffu);
+        self_put(&words, 2u + i, bitcast<u32>(i32(round_away(rounded((*v)[i] * id)))) & 0xffu);
     }
     self_store_block(block, &words);
 }

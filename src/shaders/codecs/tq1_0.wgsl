@@ -11,7 +11,7 @@ const self_BLOCK_BYTES  = 54u;
 fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
-    let at = params.self_offset + block * self_BLOCK_BYTES;
+    let at    = params.self_offset + block * self_BLOCK_BYTES;
     let d = self_f16(at + 52u);
     var trit: u32;
     var byte: u32;
@@ -37,7 +37,7 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 
 // Five trits of values start, start + stride, ...; `count` of them, the rest 0, as a fraction of 243 scaled to 256, rounded up.
 fn self_trits(v: ptr<function, array<f32, self_BLOCK_VALUES>>, id: f32, start: u32, stride: u32, count: u32) -> u32 {
@@ -45,7 +45,7 @@ fn self_trits(v: ptr<function, array<f32, self_BLOCK_VALUES>>, id: f32, start: u
     for (var n = 0u; n < 5u; n++) {
         q *= 3u;
         if (n < count) {
-            q += u32(round_away((*v)[start + n * stride] * id) + 1.0);
+            q += u32(round_away(rounded((*v)[start + n * stride] * id)) + 1.0);
         }
     }
     return (q * 256u + 242u) / 243u;

@@ -22,7 +22,7 @@ fn self_value(block: u32, i: u32) -> f32 {
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self
-#include "codecs/parts/rounding.wgsl"
+#include "codecs/parts/exact.wgsl"
 #include "codecs/parts/runs.wgsl"
 
 fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
@@ -30,7 +30,7 @@ fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     let d  = abs(self_peak(v, 0u, 256u));
     let id = inverse_or_zero(d);
     for (var i = 0u; i < 256u; i++) {
-        self_put(&words, run_byte(i), u32(round_away((*v)[i] * id) + 1.0) << run_shift(i));
+        self_put(&words, run_byte(i), u32(round_away(rounded((*v)[i] * id)) + 1.0) << run_shift(i));
     }
     self_put(&words, 64u, f16_bits(d));
     self_store_block(block, &words);

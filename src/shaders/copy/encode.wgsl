@@ -1,4 +1,5 @@
-// dst = src quantised, in the order of their values: one block of dst an invocation.
+// dst = src quantised, in the order of their values: one block of dst an invocation. src_step is the stride of
+// src's values where a block of dst stays within a row of it, else 0.
 #define dst_ENCODE 1
 #include "lib/grid.wgsl"
 #include "codecs/{src_TYPE}.wgsl" as src
@@ -19,8 +20,15 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         return;
     }
     var v: array<f32, dst_BLOCK_VALUES>;
-    for (var i = 0u; i < dst_BLOCK_VALUES; i++) {
-        v[i] = src_value(src_block(first + i), src_in_block(first + i));
+    if (params.src_step != 0u) {
+        let source = src_block(first);
+        for (var i = 0u; i < dst_BLOCK_VALUES; i++) {
+            v[i] = src_value(source + i * params.src_step, 0u);
+        }
+    } else {
+        for (var i = 0u; i < dst_BLOCK_VALUES; i++) {
+            v[i] = src_value(src_block(first + i), src_in_block(first + i));
+        }
     }
     dst_encode(dst_block(first), &v);
 }

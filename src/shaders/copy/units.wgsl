@@ -22,15 +22,15 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     if (i >= params.count) {
         return;
     }
-    let from = src_unit(i);
+    let source = src_unit(i);
     let to   = dst_unit(i);
 #if UNIT == 16
-    dst_set_quad_word((params.dst_offset >> 4u) + to, src_quad_word((params.src_offset >> 4u) + from));
+    dst_set_quad_word((params.dst_offset >> 4u) + to, src_quad_word((params.src_offset >> 4u) + source));
 #elif UNIT == 4
-    dst_set_word((params.dst_offset >> 2u) + to, src_word((params.src_offset >> 2u) + from));
+    dst_set_word((params.dst_offset >> 2u) + to, src_word((params.src_offset >> 2u) + source));
 #elif UNIT == 2
-    dst_set_u16(params.dst_offset + 2u * to, src_u16(params.src_offset + 2u * from));
+    dst_set_u16(params.dst_offset + 2u * to, src_u16(params.src_offset + 2u * source));
 #else
-    dst_set_u8(params.dst_offset + to, src_u8(params.src_offset + from));
+    dst_set_u8(params.dst_offset + to, src_u8(params.src_offset + source));
 #endif
 }

@@ -4,14 +4,14 @@
 const units_per_word = 4u / UNIT;
 
 fn src_unit_bits(i: u32) -> u32 {
-    var from = i;
+    var source = i;
     if (params.src_flat == 0u) {
-        from = at(position(i / params.parts, params.src_ne), params.src_nb) + i % params.parts;
+        source = at(position(i / params.parts, params.src_ne), params.src_nb) + i % params.parts;
     }
 #if UNIT == 2
-    return src_u16(params.src_offset + 2u * from);
+    return src_u16(params.src_offset + 2u * source);
 #else
-    return src_u8(params.src_offset + from);
+    return src_u8(params.src_offset + source);
 #endif
 }
 

@@ -1,6 +1,7 @@
 // The functions of one value and of a value with its gate. Formulas are those of ggml's CPU backend (ggml-cpu/unary-ops.cpp,
 // ggml-cpu/vec.h); p0..p3 are the op's parameters.
 #include "lib/float.wgsl"
+#include "lib/trig.wgsl"
 
 // exp(x) - 1 without cancellation near 0.
 fn expm1(x: f32) -> f32 {
@@ -53,11 +54,6 @@ fn op_round(x: f32) -> f32 {
     return whole + select(0.0, sign(x), abs(x - whole) >= 0.5);
 }
 
-// Hardware sin and cos are exact near 0 only: reduce by 2 pi in two parts (Cody and Waite).
-fn reduced(x: f32) -> f32 {
-    let turns = round(x * 0.15915494);
-    return (x - turns * 6.28125) - turns * 1.9353072e-3;
-}
 fn op_sin(x: f32) -> f32 { return sin(reduced(x)); }
 fn op_cos(x: f32) -> f32 { return cos(reduced(x)); }
 

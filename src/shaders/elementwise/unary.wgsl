@@ -16,17 +16,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let first = i;
 #endif
 #if CONTIGUOUS
-    let from = first;
-    let to   = first;
+    let source = first;
+    let to     = first;
 #else
-    let pos  = position(first, params.dst_ne);
-    let from = at(pos, params.src_nb);
-    let to   = at(pos, params.dst_nb);
+    let pos    = position(first, params.dst_ne);
+    let source = at(pos, params.src_nb);
+    let to     = at(pos, params.dst_nb);
 #endif
 #if QUADS
-    let x = src_quad(from, 0u);
+    let x = src_quad(source, 0u);
     dst_store_quad(to, vec4<f32>(OP(x.x), OP(x.y), OP(x.z), OP(x.w)));
 #else
-    dst_store(to, OP(src_value(from, 0u)));
+    dst_store(to, OP(src_value(source, 0u)));
 #endif
 }

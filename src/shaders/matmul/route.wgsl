@@ -14,9 +14,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let routes = params.routes_offset >> 2u;
     for (var pair = local; pair < params.pairs; pair += WORKGROUP) {
         let chosen = ids_word((params.ids_offset >> 2u) + (pair % params.slots) * params.ids_nb.x + (pair / params.slots) * params.ids_nb.y);
-        if (chosen == expert) {
+        if (chosen == params.first_expert + expert) {
             routes_set_word(routes + params.groups + expert * params.capacity + atomicAdd(&taken, 1u), pair);
-        } else if (chosen >= params.groups) {
+        } else if (chosen >= params.all_experts) {
             raise_fault();
         }
     }

@@ -39,9 +39,10 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     if (local == 0u) {
         the_expert = src2_word((params.src2_offset >> 2u) + slot * params.src2_nb.x + token * params.src2_nb.y);
     }
-    let expert = workgroupUniformLoad(&the_expert);
+    let chosen = workgroupUniformLoad(&the_expert);
+    let expert = chosen - params.first_expert;  // in the bound window
     if (expert >= params.experts) {
-        if (local == 0u) {
+        if (local == 0u && chosen >= params.all_experts) {
             raise_fault();
         }
         return;

@@ -1,6 +1,6 @@
 #include "gpu/device.h"
 
-#include "environment.h"
+#include "../environment.h"
 
 #include <gtest/gtest.h>
 #include <thread>

@@ -1,7 +1,8 @@
 #include "gpu/program.h"
 
-#include "environment.h"
+#include "../environment.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 static gpu::dispatch set_words(const gpu::buffer_ref & memory, uint64_t first, uint32_t words, uint32_t value, uint32_t threads) {

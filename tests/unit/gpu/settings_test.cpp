@@ -1,6 +1,6 @@
 #include "gpu/settings.h"
 
-#include "environment.h"
+#include "../environment.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Bytes go in and out at any offset and size, and their neighbours stay as they were.
-#include "environment.h"
+#include "../environment.h"
 #include "gpu/device.h"
 
 #include <algorithm>

@@ -9,13 +9,13 @@ fn self_encode_scales(v: ptr<function, array<f32, self_BLOCK_VALUES>>, top: f32,
     for (var j = 0u; j < 8u; j++) {
         var squares = 0.0;
         for (var i = 32u * j; i < 32u * j + 32u; i++) {
-            squares += (*v)[i] * (*v)[i];
+            squares += rounded((*v)[i] * (*v)[i]);
         }
-        found[j] = self_scale_and_min(v, self_scale_search(32u * j, 32u, top, sqrt(squares / 32.0), first_step, attempts, false));
+        found[j] = self_scale_and_min(v, self_scale_search(32u * j, 32u, top, root(squares / 32.0), first_step, attempts, false));
         most     = max(most, found[j]);
     }
-    let inverse = select(63.0 / most, vec2<f32>(0.0), most <= vec2<f32>(0.0));
-    var words   = vec4<u32>(f16_bits(most.x / 63.0) | (f16_bits(most.y / 63.0) << 16u), 0u, 0u, 0u);
+    let inverse = select(vec2<f32>(quotient(63.0, most.x), quotient(63.0, most.y)), vec2<f32>(0.0), most <= vec2<f32>(0.0));
+    var words   = vec4<u32>(f16_bits(quotient(most.x, 63.0)) | (f16_bits(quotient(most.y, 63.0)) << 16u), 0u, 0u, 0u);
     for (var j = 0u; j < 8u; j++) {
         let sm    = min(vec2<u32>(vec2<i32>(round(inverse * found[j]))) & vec2<u32>(0xffu), vec2<u32>(63u));
         let shift = 8u * (j & 3u);

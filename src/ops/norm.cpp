@@ -1,0 +1,81 @@
+// Normalisation: over rows, and over groups of channels.
+#include "ops/families.h"
+#include "ops/rows.h"
+
+namespace ops {
+
+// What shaders/norm/rows.wgsl takes for rows: `length` values each, counted by `count`, `src_step` and `dst_step` apart.
+// Those along count[0] share `extent` values, so the last of them may be shorter.
+struct row_layout {
+    uint32_t length, extent;
+    shape    count;
+    shape    src_step, dst_step;
+    bool     slab = false;  // the values of a row are not evenly spaced
+};
+
+static row_layout rows_of(const ggml_tensor * src, const ggml_tensor * dst) {
+    const auto [ne0, ne1, ne2, ne3] = ne(dst);
+    return { ne0, ne0, { 1, ne1, ne2, ne3 }, nb(src), nb(dst) };
+}
+
+static step normalise(const char * kind, const row_layout & rows, const ggml_tensor * dst, float eps) {
+    const ggml_tensor * src      = dst->src[0];
+    const bool          in_quads = !rows.slab && quads(src) && quads(dst);
+    const uint32_t      threads  = row_threads(rows.length / (in_quads ? 4 : 1));
+
+    step s;
+    s.kernel   = gpu::kernel_name("norm/rows").threads(threads).define(kind);
+    s.operands = { bind_source("src", src, in_quads), bind_dest("dst", dst, in_quads) };
+    if (in_quads) {
+        s.kernel.define("QUADS");
+    }
+    if (rows.slab) {
+        s.kernel.define("SLAB");
+    }
+    s.params.add("length", rows.length).add("extent", rows.extent).add("eps", eps);
+    s.params.add("rows", rows.count).add("src_step", rows.src_step).add("dst_step", rows.dst_step);
+    s.params.add("src_nb", nb(src)).add("dst_nb", nb(dst)).add("slab_ne", ne(dst));
+    s.groups = uint64_t(rows.count[0]) * rows.count[1] * rows.count[2] * rows.count[3];
+    return s;
+}
+
+static plan plan_rows(const char * kind, const ggml_tensor * dst) {
+    const ggml_tensor * src = dst->src[0];
+    if (!all_float({ src, dst })) {
+        return unsupported("from %s to %s", ggml_type_name(src->type), ggml_type_name(dst->type));
+    }
+    return normalise(kind, rows_of(src, dst), dst, param_f32(dst, 0));
+}
+
+plan plan_norm(const gpu::capabilities &, const ggml_tensor * dst) {
+    return plan_rows("CENTRED", dst);
+}
+
+plan plan_rms_norm(const gpu::capabilities &, const ggml_tensor * dst) {
+    return plan_rows("RMS", dst);
+}
+
+plan plan_l2_norm(const gpu::capabilities &, const ggml_tensor * dst) {
+    return plan_rows("L2", dst);
+}
+
+// NORM over all values of a group of channels (ne[2]); the last group may have fewer channels.
+plan plan_group_norm(const gpu::capabilities &, const ggml_tensor * dst) {
+    const ggml_tensor * src    = dst->src[0];
+    const uint32_t      groups = static_cast<uint32_t>(param_i32(dst, 0));
+    if (!all_float({ src, dst })) {
+        return unsupported("from %s to %s", ggml_type_name(src->type), ggml_type_name(dst->type));
+    }
+    const auto [ne0, ne1, channels, ne3] = ne(dst);
+    const uint32_t channels_per_group    = (channels + groups - 1) / groups;
+    const uint32_t used_groups           = (channels + channels_per_group - 1) / channels_per_group;
+    const uint32_t plane                 = ne0 * ne1;
+
+    row_layout rows{ plane * channels_per_group, plane * channels, { used_groups, 1, 1, ne3 }, nb(src), nb(dst) };
+    rows.src_step[0] = channels_per_group * rows.src_step[2];
+    rows.dst_step[0] = channels_per_group * rows.dst_step[2];
+    rows.slab        = !ggml_is_contiguous(src) || !ggml_is_contiguous(dst);
+    return normalise("CENTRED", rows, dst, param_f32(dst, 1));
+}
+
+}  // namespace ops

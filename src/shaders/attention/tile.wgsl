@@ -1,0 +1,280 @@
+// Attention for any number of query rows. ROWS rows of Q lie in workgroup memory; the workgroup walks over the KV positions of
+// its split, WORKGROUP at a time (a tile): a thread makes the scores of all rows for one position, the highest scores are found
+// together, and for the weighted sum of V a thread takes four columns and every GROUPSth position. Rows go in vec4s of four.
+#include "lib/grid.wgsl"
+#include "attention/work.wgsl"
+#include "attention/result.wgsl"
+
+const ROWS4  = ROWS / 4u;
+// LANES threads share the columns of V, a few may be idle; GROUPS such groups share the positions.
+const GROUPS = WORKGROUP / LANES;
+#if SUBGROUPS
+const PARTS = WORKGROUP / SUBGROUP_MIN;
+#else
+const PARTS = 16u;
+#endif
+
+alias Rows = array<vec4<f32>, ROWS4>;
+
+var<workgroup> queries: array<vec4<f32>, 4u * K_QUADS * ROWS4>;  // [value][row]
+var<workgroup> weights: array<vec4<f32>, WORKGROUP * ROWS4>;     // [position][row]
+var<workgroup> parts: array<vec4<f32>, PARTS * ROWS4>;
+var<workgroup> row_mask: array<vec4<u32>, ROWS4>;
+var<workgroup> row_slope: array<vec4<f32>, ROWS4>;
+var<workgroup> row_max: array<vec4<f32>, ROWS4>;
+var<workgroup> row_sum: array<vec4<f32>, ROWS4>;
+
+fn load_queries(w: Work, local: u32) {
+    for (var i = local; i < 4u * K_QUADS * ROWS4; i += WORKGROUP) {
+        let d  = i % (4u * K_QUADS);
+        let r4 = i / (4u * K_QUADS);
+        var four = vec4<f32>();
+        if (d < k_SIZE) {
+            for (var r = 0u; r < 4u; r++) {
+                four[r] = q_value(q_start(w, clamped_row(w, 4u * r4 + r)) + d * params.q_nb.x, 0u);
+            }
+        }
+        queries[d * ROWS4 + r4] = params.scale * four;
+    }
+    if (local < ROWS4) {
+        for (var r = 0u; r < 4u; r++) {
+            let row = clamped_row(w, 4u * local + r);
+            row_mask[local][r]  = mask_start(w, row);
+            row_slope[local][r] = slope_of(w, row);
+        }
+    }
+}
+
+// What the mask adds to the scores of rows 4 r4 .. 4 r4 + 3 at position j. Heads share the mask, so most rows repeat the last one.
+fn biases(r4: u32, j: u32) -> vec4<f32> {
+    let start = row_mask[r4];
+    let slope = row_slope[r4];
+    var bits  = mask_bits(start.x + j);
+    var bias  = vec4<f32>(mask_value(bits, slope.x));
+    for (var r = 1u; r < 4u; r++) {
+        if (start[r] != start[r - 1u]) {
+            bits = mask_bits(start[r] + j);
+        }
+        bias[r] = mask_value(bits, slope[r]);
+    }
+    return bias;
+}
+
+fn add_products(s: ptr<function, Rows>, d: u32, k: vec4<f32>) {
+    for (var r = 0u; r < ROWS4; r++) {
+        let at = 4u * d * ROWS4 + r;
+        (*s)[r] += k.x * queries[at] + k.y * queries[at + ROWS4] + k.z * queries[at + 2u * ROWS4] + k.w * queries[at + 3u * ROWS4];
+    }
+}
+
+// The scores of all rows at position j.
+fn scores(w: Work, j: u32) -> Rows {
+    var bias: Rows;
+    var seen = j < w.end;
+    if (seen && params.has_mask != 0u) {
+        var highest = vec4<f32>(MASKED);
+        for (var r = 0u; r < ROWS4; r++) {
+            bias[r] = biases(r, j);
+            highest = max(highest, bias[r]);
+        }
+        seen = max(max(highest.x, highest.y), max(highest.z, highest.w)) > MASKED;
+    }
+    var s: Rows;
+    if (!seen) {
+        for (var r = 0u; r < ROWS4; r++) {
+            s[r] = vec4<f32>(MASKED);
+        }
+        return s;
+    }
+    let row = w.k + j * params.k_nb.y;
+    for (var i = 0u; i < K_QUADS / 2u; i++) {
+        let k = k_row_octet(row, i);
+        add_products(&s, 2u * i, k[0]);
+        add_products(&s, 2u * i + 1u, k[1]);
+    }
+    if (K_QUADS % 2u == 1u) {
+        add_products(&s, K_QUADS - 1u, k_row_quad(row, K_QUADS - 1u));
+    }
+    for (var r = 0u; r < ROWS4; r++) {
+        s[r] = score_of(s[r], bias[r]);
+    }
+    return s;
+}
+
+// Leaves one value a subgroup (or one of PARTS) in `parts`.
+#if SUBGROUPS
+fn share_max(s: Rows, local: u32, lane: u32, lanes: u32) {
+    for (var r = 0u; r < ROWS4; r++) {
+        let highest = subgroupMax(s[r]);
+        if (lane == 0u) {
+            parts[local / lanes * ROWS4 + r] = highest;
+        }
+    }
+    workgroupBarrier();
+}
+
+fn share_sum(s: Rows, local: u32, lane: u32, lanes: u32) {
+    for (var r = 0u; r < ROWS4; r++) {
+        let sum = subgroupAdd(s[r]);
+        if (lane == 0u) {
+            parts[local / lanes * ROWS4 + r] = sum;
+        }
+    }
+    workgroupBarrier();
+}
+#else
+fn share(s: Rows, local: u32) {
+    workgroupBarrier();
+    for (var r = 0u; r < ROWS4; r++) {
+        weights[local * ROWS4 + r] = s[r];
+    }
+    workgroupBarrier();
+}
+
+fn share_max(s: Rows, local: u32) {
+    share(s, local);
+    if (local < PARTS * ROWS4) {
+        var highest = weights[local];
+        for (var i = local + PARTS * ROWS4; i < WORKGROUP * ROWS4; i += PARTS * ROWS4) {
+            highest = max(highest, weights[i]);
+        }
+        parts[local] = highest;
+    }
+    workgroupBarrier();
+}
+
+fn share_sum(s: Rows, local: u32) {
+    share(s, local);
+    if (local < PARTS * ROWS4) {
+        var sum = weights[local];
+        for (var i = local + PARTS * ROWS4; i < WORKGROUP * ROWS4; i += PARTS * ROWS4) {
+            sum += weights[i];
+        }
+        parts[local] = sum;
+    }
+    workgroupBarrier();
+}
+#endif
+
+// Adds up the groups' sums of the rows 4 r4 + r, or stores the only group's. `o` holds them for all r4.
+fn finish(w: Work, r: u32, o: Rows, local: u32) {
+    let c     = local % LANES;
+    let group = local / LANES;
+    if (GROUPS > 1u) {
+        workgroupBarrier();
+        for (var r4 = 0u; r4 < ROWS4; r4++) {
+            weights[local * ROWS4 + r4] = o[r4];
+        }
+        workgroupBarrier();
+    }
+    for (var r4 = 0u; r4 < ROWS4; r4++) {
+        let row = w.first_row + 4u * r4 + r;
+        if (group != r4 % GROUPS || c >= V_QUADS || row >= params.rows) {
+            continue;
+        }
+        var sum = o[r4];
+        if (GROUPS > 1u) {
+            sum = vec4<f32>();
+            for (var g = 0u; g < GROUPS; g++) {
+                sum += weights[(g * LANES + c) * ROWS4 + r4];
+            }
+        }
+        store_result(w, row, c, sum, row_max[r4][r], row_sum[r4][r]);
+    }
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32
+#if SUBGROUPS
+        , @builtin(subgroup_size) lanes: u32, @builtin(subgroup_invocation_id) lane: u32
+#endif
+) {
+    let index = group_index(wid, nwg);
+    if (index >= params.groups) {
+        return;
+    }
+    let w = work_of(index);
+    k_prepare(local, WORKGROUP);
+    v_prepare(local, WORKGROUP);
+    load_queries(w, local);
+    workgroupBarrier();
+
+    let c     = local % LANES;
+    let group = local / LANES;
+
+    var highest: Rows;
+    for (var r = 0u; r < ROWS4; r++) {
+        highest[r] = vec4<f32>(MASKED);
+    }
+    var sum: Rows;  // of this thread's weights
+    var o0: Rows;   // weighted sums of V in rows 4 r4
+    var o1: Rows;   // 4 r4 + 1
+    var o2: Rows;
+    var o3: Rows;
+
+    for (var base = w.begin; base < w.end; base += WORKGROUP) {
+        let s = scores(w, base + local);
+#if SUBGROUPS
+        share_max(s, local, lane, lanes);
+        let used = WORKGROUP / lanes;
+#else
+        share_max(s, local);
+        let used = PARTS;
+#endif
+        var seen = false;
+        for (var r = 0u; r < ROWS4; r++) {
+            var now = highest[r];
+            for (var i = 0u; i < used; i++) {
+                now = max(now, parts[i * ROWS4 + r]);
+            }
+            seen = seen || any(now > vec4<f32>(MASKED));
+            let weight = weight_of(s[r], now);
+            let keep   = exp(highest[r] - now);
+            weights[local * ROWS4 + r] = weight;
+            highest[r] = now;
+            sum[r] = keep * sum[r] + weight;
+            o0[r] *= keep.x;
+            o1[r] *= keep.y;
+            o2[r] *= keep.z;
+            o3[r] *= keep.w;
+        }
+        workgroupBarrier();
+        if (seen && c < V_QUADS && group < GROUPS) {
+            let tile = min(WORKGROUP, w.end - base);
+            let start = w.v + base * params.v_nb.y;
+            for (var j = group; j < tile; j += GROUPS) {
+                let v = v_row_quad(start + j * params.v_nb.y, c);
+                for (var r = 0u; r < ROWS4; r++) {
+                    let p = weights[j * ROWS4 + r];
+                    o0[r] += p.x * v;
+                    o1[r] += p.y * v;
+                    o2[r] += p.z * v;
+                    o3[r] += p.w * v;
+                }
+            }
+        }
+    }
+
+#if SUBGROUPS
+    share_sum(sum, local, lane, lanes);
+    let used = WORKGROUP / lanes;
+#else
+    share_sum(sum, local);
+    let used = PARTS;
+#endif
+    if (local == 0u) {
+        for (var r = 0u; r < ROWS4; r++) {
+            var total = vec4<f32>();
+            for (var i = 0u; i < used; i++) {
+                total += parts[i * ROWS4 + r];
+            }
+            row_max[r] = highest[r];
+            row_sum[r] = total;
+        }
+    }
+    workgroupBarrier();
+    finish(w, 0u, o0, local);
+    finish(w, 1u, o1, local);
+    finish(w, 2u, o2, local);
+    finish(w, 3u, o3, local);
+}

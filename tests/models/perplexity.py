@@ -1,0 +1,56 @@
+"""The device predicts a text as its model does when nothing is rounded.
+
+The measure is the CPU backend with the model's weights widened to f16. With the quantized weights themselves the CPU
+backend rounds activations to 8 bits: on a text as short as a software GPU can take, that alone moves its perplexity by
+0.5% from the exact one, and would hide or mimic an error of the device.
+"""
+import pathlib
+import tempfile
+
+from placement import check_nodes
+from programs import check, llama_on, llama_on_cpu, model, once, run
+
+MODELS = ["smollm2", "gemma"]
+TEXT = pathlib.Path(__file__).with_name("alice.txt")  # the opening of Alice's Adventures in Wonderland, 1865
+CONTEXT = 128
+CHUNKS = 2
+OPTIONS = ["--file", TEXT, "--ctx-size", CONTEXT, "--batch-size", CONTEXT, "--chunks", CHUNKS]
+
+LARGEST_CHANGE = 0.005     # of the perplexity
+LARGEST_DIVERGENCE = 0.01  # mean of Kullback and Leibler's, over the text
+
+
+@once
+def compared(device, name):
+    """What llama-perplexity prints of the device against the exact predictions."""
+    with tempfile.TemporaryDirectory() as folder:
+        widened, exact = pathlib.Path(folder, "widened.gguf"), pathlib.Path(folder, "exact")
+        run("llama-quantize", "--allow-requantize", model(name), widened, "F16")
+        llama_on_cpu("llama-perplexity", widened, *OPTIONS, "--save-all-logits", exact)
+        widened.unlink()
+        return llama_on(device, "llama-perplexity", model(name), *OPTIONS,
+                        "--kl-divergence", "--kl-divergence-base", exact)
+
+
+def check_perplexity(output):
+    ratio = output.number(r"^Mean PPL\(Q\)/PPL\(base\) *: *(\S+)")
+    check(abs(ratio - 1) <= LARGEST_CHANGE, f"its perplexity is {ratio} times the exact one")
+
+
+def check_divergence(output):
+    divergence = output.number(r"^Mean +KLD: *(\S+)")
+    check(divergence <= LARGEST_DIVERGENCE, f"the mean divergence is {divergence}")
+
+
+def tests(name):
+    return [
+        (f"{name} has the exact perplexity, to {LARGEST_CHANGE:.1%}",
+         lambda on: check_perplexity(compared(on, name))),
+        (f"{name} has the exact distribution, to a mean divergence of {LARGEST_DIVERGENCE}",
+         lambda on: check_divergence(compared(on, name))),
+        (f"{name} computes every node of a batch on the device",
+         lambda on: check_nodes(on, compared(on, name).log)),
+    ]
+
+
+TESTS = [test for name in MODELS for test in tests(name)]
