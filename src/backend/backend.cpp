@@ -50,7 +50,7 @@ static enum ggml_status graph_compute(ggml_backend_t backend, ggml_cgraph * grap
         return GGML_STATUS_SUCCESS;
     }
     gpu::log(gpu::log_level::error, "%s: graph not computed: %s", context.device.name(), outcome.text().c_str());
-    return GGML_STATUS_FAILED;
+    return outcome.is_no_memory() ? GGML_STATUS_ALLOC_FAILED : GGML_STATUS_FAILED;
 }
 
 // `from` may compute on another device: its result must be there before the host can read it.

@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 
 namespace backend {
@@ -77,6 +78,8 @@ void                 event_wait(ggml_backend_t backend, ggml_backend_event_t eve
 template <typename F> gpu::status guarded(F && work) noexcept {
     try {
         return work();
+    } catch (const std::bad_alloc &) {
+        return gpu::status::no_memory("out of host memory");
     } catch (const std::exception & e) {
         return gpu::status::failure(e.what());
     }

@@ -34,7 +34,7 @@ static void create_instance() {
     the_instance = wgpu().CreateInstance(&descriptor);
 }
 
-bool wait_for(WGPUFuture future, const bool & done) {
+bool wait_for(WGPUFuture future, const std::atomic<bool> & done, WGPUDevice on) {
     if (wgpu().InstanceWaitAny != nullptr) {
         WGPUFutureWaitInfo info = { future, 0 };
         while (!done) {
@@ -46,7 +46,12 @@ bool wait_for(WGPUFuture future, const bool & done) {
         return true;
     }
     while (!done) {
-        wgpu().InstanceProcessEvents(the_instance);
+        // wgpu-native sleeps in DevicePoll until the device's work is done; its other answers come at once.
+        if (on != nullptr && wgpu().DevicePoll != nullptr) {
+            wgpu().DevicePoll(on, true, nullptr);
+        } else {
+            wgpu().InstanceProcessEvents(the_instance);
+        }
     }
     return true;
 }
@@ -58,8 +63,8 @@ adapter::~adapter() {
 // One request gives one adapter, so ask in every way and drop what was seen before.
 static WGPUAdapter request_adapter(WGPUPowerPreference power, bool fallback) {
     struct answer {
-        WGPUAdapter adapter = nullptr;
-        bool        done    = false;
+        WGPUAdapter       adapter = nullptr;
+        std::atomic<bool> done    = false;
     } got;
     // Subgroup matrices need the Vulkan memory model, and f16 is held back on NVIDIA by default.
     const char *              enabled[] = { "allow_unsafe_apis", "use_vulkan_memory_model", "vulkan_enable_f16_on_nvidia" };
@@ -151,6 +156,7 @@ static capabilities read_capabilities(WGPUAdapter handle, const settings & user)
                                                                     : capabilities::kind::discrete;
     caps.f16       = !user.no_f16 && has(handle, WGPUFeatureName_ShaderF16);
     caps.subgroups = !user.no_subgroups && (has(handle, WGPUFeatureName_Subgroups) || (!wgpu().dawn && has(handle, wgpu_native_subgroup)));
+    caps.subgroups = caps.subgroups && info.subgroupMinSize > 0;  // of no use when their size is unknown
     if (caps.subgroups) {
         caps.subgroup_min = info.subgroupMinSize;
         caps.subgroup_max = info.subgroupMaxSize;

@@ -4,6 +4,7 @@
 #include "gpu/library.h"
 #include "gpu/settings.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,8 +72,9 @@ private:
 // GGML_WEBGPU_ADAPTER asks for them. The status says why there is none.
 result<std::vector<std::shared_ptr<adapter>>> find_adapters(const settings & user);
 
-// Blocks until `future` is done; `done` is set by its callback. False when the implementation reports an error.
-bool wait_for(WGPUFuture future, const bool & done);
+// Blocks until `done`, which the callback of `future` sets, maybe on another waiting thread. `on` is the device that works on
+// it, null for what the instance answers. False when the implementation reports an error.
+bool wait_for(WGPUFuture future, const std::atomic<bool> & done, WGPUDevice on = nullptr);
 
 // The process-wide instance; null before find_adapters.
 WGPUInstance instance();

@@ -95,9 +95,9 @@ result<std::shared_ptr<device>> device::open(std::shared_ptr<adapter> from, cons
     };
 
     struct answer {
-        WGPUDevice  device = nullptr;
-        std::string message;
-        bool        done = false;
+        WGPUDevice        device = nullptr;
+        std::string       message;
+        std::atomic<bool> done = false;
     } got;
     WGPURequestDeviceCallbackInfo callback = {};
     callback.mode                          = callback_mode();
@@ -150,12 +150,12 @@ result<buffer_ref> device::create_buffer(uint64_t size, const char * label) {
     }
     const uint64_t padded = std::max<uint64_t>((size + buffer::padding - 1) / buffer::padding * buffer::padding, buffer::padding);
     if (padded > caps().max_buffer) {
-        return status::failure(format("a buffer of %llu bytes was asked for (%s), but this device's limit is %llu bytes", (unsigned long long) size,
+        return status::no_memory(format("a buffer of %llu bytes was asked for (%s), but this device's limit is %llu bytes", (unsigned long long) size,
                                       label, (unsigned long long) caps().max_buffer));
     }
     struct answer {
-        std::string text;
-        bool        done = false;
+        std::string       text;
+        std::atomic<bool> done = false;
     } memory_error;
     WGPUBufferDescriptor descriptor = {};
     descriptor.label                = view(label);
@@ -175,12 +175,12 @@ result<buffer_ref> device::create_buffer(uint64_t size, const char * label) {
         }
         a.done = true;
     };
-    wait_for(wgpu().DevicePopErrorScope(handle_, popped), memory_error.done);
+    wait_for(wgpu().DevicePopErrorScope(handle_, popped), memory_error.done, handle_);
     if (handle == nullptr || !memory_error.text.empty()) {
         if (handle != nullptr) {
             wgpu().BufferRelease(handle);
         }
-        return status::failure(format("out of GPU memory: %llu bytes were asked for (%s) with %llu in use: %s", (unsigned long long) size, label,
+        return status::no_memory(format("out of GPU memory: %llu bytes were asked for (%s) with %llu in use: %s", (unsigned long long) size, label,
                                       (unsigned long long) allocated_.load(), memory_error.text.c_str()));
     }
     allocated_ += padded;
@@ -198,29 +198,24 @@ status device::finish(WGPUCommandEncoder encoder) {
 }
 
 status device::submit(std::vector<WGPUCommandBuffer> commands) {
-    std::lock_guard guard(submit_lock_);
-    wgpu().QueueSubmit(queue_, commands.size(), commands.data());
+    uint64_t number;
+    {
+        std::lock_guard guard(submit_lock_);
+        written_ = 0;
+        wgpu().QueueSubmit(queue_, commands.size(), commands.data());
+        auto                          sent     = std::make_shared<submission>();
+        WGPUQueueWorkDoneCallbackInfo callback = {};
+        callback.mode                          = callback_mode();
+        callback.userdata1                     = &sent->done;
+        callback.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void * done, void *) { *static_cast<std::atomic<bool> *>(done) = true; };
+        sent->future      = wgpu().QueueOnSubmittedWorkDone(queue_, callback);
+        in_flight_.push_back(std::move(sent));
+        number = finished_ + in_flight_.size();
+    }
     for (WGPUCommandBuffer c : commands) {
         wgpu().CommandBufferRelease(c);
     }
-    auto                          sent     = std::make_unique<submission>();
-    WGPUQueueWorkDoneCallbackInfo callback = {};
-    callback.mode                          = callback_mode();
-    callback.userdata1                     = &sent->done;
-    callback.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void * done, void *) { *static_cast<bool *>(done) = true; };
-    sent->future      = wgpu().QueueOnSubmittedWorkDone(queue_, callback);
-    in_flight_.push_back(std::move(sent));
-    while (in_flight_.size() > max_in_flight) {
-        wait_for_oldest();
-    }
-    return health();
-}
-
-// With submit_lock_ held.
-void device::wait_for_oldest() {
-    wait_for(in_flight_.front()->future, in_flight_.front()->done);
-    in_flight_.pop_front();
-    finished_++;
+    return wait(number > max_in_flight ? number - max_in_flight : 0);
 }
 
 uint64_t device::submitted() {
@@ -228,16 +223,28 @@ uint64_t device::submitted() {
     return finished_ + in_flight_.size();
 }
 
+// Other threads may submit, or wait for the same submission, meanwhile.
 status device::wait(uint64_t count) {
-    std::lock_guard guard(submit_lock_);
-    while (finished_ < count && !in_flight_.empty()) {
-        wait_for_oldest();
+    for (;;) {
+        std::shared_ptr<submission> oldest;
+        {
+            std::lock_guard guard(submit_lock_);
+            if (finished_ >= count || in_flight_.empty()) {
+                return health();
+            }
+            oldest = in_flight_.front();
+        }
+        wait_for(oldest->future, oldest->done, handle_);
+        std::lock_guard guard(submit_lock_);
+        if (!in_flight_.empty() && in_flight_.front() == oldest) {
+            in_flight_.pop_front();
+            finished_++;
+        }
     }
-    return health();
 }
 
 status device::wait_idle() {
-    return wait(UINT64_MAX);
+    return wait(submitted());
 }
 
 }  // namespace gpu

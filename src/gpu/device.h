@@ -97,7 +97,6 @@ private:
 
     explicit device(std::shared_ptr<adapter> from, const settings & user);
     status finish(WGPUCommandEncoder encoder);
-    void   wait_for_oldest();
     status read_chunk(const buffer_ref & from, uint64_t offset, uint8_t * data, uint64_t size);
     status edit_words(const buffer_ref & to, uint64_t first_word, uint64_t words, uint32_t value, uint32_t first_mask, uint32_t last_mask);
     void   report(const std::string & problem);
@@ -114,12 +113,13 @@ private:
     mutable std::mutex health_lock_;
     std::string        problem_;
 
-    std::mutex submit_lock_;
+    std::atomic<uint64_t> written_ = 0;  // bytes uploaded since the last submission
+    std::mutex            submit_lock_;
     struct submission {
-        WGPUFuture future;
-        bool       done = false;
+        WGPUFuture        future;
+        std::atomic<bool> done = false;
     };
-    std::deque<std::unique_ptr<submission>> in_flight_;
+    std::deque<std::shared_ptr<submission>> in_flight_;
     uint64_t                                finished_ = 0;  // submissions taken from in_flight_
     static constexpr size_t                 max_in_flight = 16;
 

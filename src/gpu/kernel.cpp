@@ -127,7 +127,7 @@ result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan
     }
     std::string source;
     if (caps.f16) source += "enable f16;\n";
-    if (caps.subgroups) source += "enable subgroups;\n";
+    if (caps.subgroups && caps.implementation != "wgpu-native") source += "enable subgroups;\n";  // naga has them without
     if (defs.count("USES_MATRIX")) source += "enable chromium_experimental_subgroup_matrix;\n";
     source += "struct Params {\n" + fields + "}\n@group(0) @binding(0) var<uniform> params: Params;\n" + declarations + includes;
     source += "#include \"" + d.kernel.shader() + ".wgsl\"\n";
@@ -211,8 +211,8 @@ void kernel_cache::compile(kernel & k, const std::string & source, size_t storag
 
     // An invalid shader is this kernel's failure, not the device's.
     struct scope_answer {
-        std::string text;
-        bool        done = false;
+        std::string       text;
+        std::atomic<bool> done = false;
     } scope;
     wgpu().DevicePushErrorScope(owner_.handle(), WGPUErrorFilter_Validation);
     WGPUShaderModule module = wgpu().DeviceCreateShaderModule(owner_.handle(), &module_descriptor);
@@ -252,7 +252,7 @@ void kernel_cache::compile(kernel & k, const std::string & source, size_t storag
         }
         s.done = true;
     };
-    wait_for(wgpu().DevicePopErrorScope(owner_.handle(), popped), scope.done);
+    wait_for(wgpu().DevicePopErrorScope(owner_.handle(), popped), scope.done, owner_.handle());
     if (!scope.text.empty()) {
         k.failure = scope.text;
     }
@@ -261,7 +261,7 @@ void kernel_cache::compile(kernel & k, const std::string & source, size_t storag
 status kernel_cache::await(kernel & k) {
     std::lock_guard guard(lock_);
     if (!k.done) {
-        wait_for(k.future, k.done);
+        wait_for(k.future, k.done, owner_.handle());
     }
     if (k.pipeline == nullptr || !k.failure.empty()) {
         return status::failure("kernel '" + k.key + "' does not compile on this device: " + k.failure);

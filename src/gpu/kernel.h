@@ -117,7 +117,7 @@ struct kernel {
     std::string         key;
     WGPUComputePipeline pipeline = nullptr;
     WGPUFuture          future   = {};
-    bool                done     = false;
+    std::atomic<bool>   done     = false;
     std::string         failure;
 };
 

@@ -17,12 +17,20 @@ public:
         s.text_ = std::move(text);
         return s;
     }
+    // A host may try again with less.
+    static status no_memory(std::string text) {
+        status s     = failure(std::move(text));
+        s.no_memory_ = true;
+        return s;
+    }
 
     bool                ok() const { return text_.empty(); }
+    bool                is_no_memory() const { return no_memory_; }
     const std::string & text() const { return text_; }
 
 private:
     std::string text_;
+    bool        no_memory_ = false;
 };
 
 // A value, or the status that says why there is none.

@@ -92,7 +92,7 @@ status device::write(const buffer_ref & to, uint64_t offset, const void * data, 
         offset += n;
         size -= n;
         // Uploads hold staging memory until a submission ends: bound it.
-        if (n == chunk_bytes) {
+        if ((written_ += n) >= chunk_bytes) {
             if (status s = submit({}); !s.ok()) {
                 return s;
             }
@@ -198,8 +198,9 @@ status device::read_chunk(const buffer_ref & from, uint64_t offset, uint8_t * da
         return copied;
     }
     struct answer {
-        bool        done = false, mapped = false;
-        std::string message;
+        bool              mapped = false;
+        std::string       message;
+        std::atomic<bool> done = false;
     } got;
     WGPUBufferMapCallbackInfo callback = {};
     callback.mode                      = callback_mode();
@@ -210,7 +211,7 @@ status device::read_chunk(const buffer_ref & from, uint64_t offset, uint8_t * da
         a.message  = text(message);
         a.done     = true;
     };
-    wait_for(wgpu().BufferMapAsync(staging.handle(), WGPUMapMode_Read, 0, bytes, callback), got.done);
+    wait_for(wgpu().BufferMapAsync(staging.handle(), WGPUMapMode_Read, 0, bytes, callback), got.done, handle_);
     const void * mapped = got.mapped ? wgpu().BufferGetConstMappedRange(staging.handle(), 0, bytes) : nullptr;
     if (mapped == nullptr) {
         staging.discard();

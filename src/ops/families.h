@@ -19,6 +19,7 @@ GGML_WEBGPU_PLAN(plan_copy);  // CPY, CONT, DUP
 // matmul.cpp
 GGML_WEBGPU_PLAN(plan_mul_mat);
 GGML_WEBGPU_PLAN(plan_mul_mat_id);
+GGML_WEBGPU_PLAN(plan_out_prod);
 
 // norm.cpp
 GGML_WEBGPU_PLAN(plan_norm);
@@ -36,6 +37,10 @@ GGML_WEBGPU_PLAN(plan_diag_mask);
 
 // rope.cpp
 GGML_WEBGPU_PLAN(plan_rope);  // ROPE, ROPE_BACK
+
+// train.cpp
+GGML_WEBGPU_PLAN(plan_opt_step_adamw);
+GGML_WEBGPU_PLAN(plan_opt_step_sgd);
 
 #undef GGML_WEBGPU_PLAN
 

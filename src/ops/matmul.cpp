@@ -1,4 +1,4 @@
-// MUL_MAT and MUL_MAT_ID: dst[m, n] = src0[k, m]^T src1[k, n], batched, src0 repeated over the batches of src1.
+// Products. MUL_MAT and MUL_MAT_ID: dst[m, n] = src0[k, m]^T src1[k, n], batched, src0 repeated over the batches of src1.
 #include "ops/families.h"
 #include "ops/split.h"
 
@@ -162,6 +162,34 @@ plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
 
     p.steps = { std::move(route), std::move(product) };
     return p;
+}
+
+// dst[m, n] = sum over k of src0[m, k] src1[n, k], src0 repeated over the batches of src1.
+plan plan_out_prod(const gpu::capabilities &, const ggml_tensor * dst) {
+    static constexpr uint32_t threads = 64;
+    const ggml_tensor *       src0    = dst->src[0];
+    const ggml_tensor *       src1    = dst->src[1];
+    if (!is_weight(src0->type) || !is_weight(src1->type) || dst->type != GGML_TYPE_F32) {
+        return unsupported("%s x %s to %s", ggml_type_name(src0->type), ggml_type_name(src1->type), ggml_type_name(dst->type));
+    }
+    step s;
+    s.kernel = gpu::kernel_name("matmul/outer").threads(threads);
+    if (is_block(src0->type)) {
+        s.kernel.define("BLOCKS_A");
+    }
+    if (is_block(src1->type)) {
+        s.kernel.define("BLOCKS_B");
+    }
+    s.operands                  = { bind("src0", src0), bind("src1", src1), bind("dst", dst) };
+    const uint64_t row_tiles    = groups_for(dst->ne[0], 4 * threads);
+    const uint64_t column_tiles = groups_for(dst->ne[1], 4);
+    s.params.add("m", static_cast<uint32_t>(dst->ne[0])).add("n", static_cast<uint32_t>(dst->ne[1])).add("k", static_cast<uint32_t>(src0->ne[1]));
+    s.params.add("batches2", static_cast<uint32_t>(dst->ne[2])).add("repeat2", static_cast<uint32_t>(src1->ne[2] / src0->ne[2]));
+    s.params.add("repeat3", static_cast<uint32_t>(src1->ne[3] / src0->ne[3])).add("row_tiles", static_cast<uint32_t>(row_tiles));
+    s.params.add("column_tiles", static_cast<uint32_t>(column_tiles));
+    s.params.add("src0_nb", nb(src0)).add("src1_nb", nb(src1)).add("dst_nb", nb(dst));
+    s.groups = row_tiles * column_tiles * static_cast<uint64_t>(dst->ne[2] * dst->ne[3]);
+    return s;
 }
 
 }  // namespace ops

@@ -29,6 +29,7 @@ static constexpr entry table[] = {
 
     OP(MUL_MAT, plan_mul_mat, split_rule::product),
     OP(MUL_MAT_ID, plan_mul_mat_id, split_rule::routed),
+    OP(OUT_PROD, plan_out_prod, split_rule::planes),
 
     OP(ADD, plan_binary, split_rule::outer),
     OP(SUB, plan_binary, split_rule::outer),
@@ -63,6 +64,9 @@ static constexpr entry table[] = {
     OP(DUP, plan_copy, split_rule::outer),
 
     OP(FLASH_ATTN_EXT, plan_flash_attn_ext, split_rule::none),
+
+    OP(OPT_STEP_ADAMW, plan_opt_step_adamw, split_rule::outer),
+    OP(OPT_STEP_SGD, plan_opt_step_sgd, split_rule::outer),
 };
 
 #undef OP

@@ -42,13 +42,13 @@ def read_arguments():
     option("--list", action="store_true", help="print the chosen cases and run nothing")
     option("--plugin", type=pathlib.Path, default=ROOT / "build/libggml-webgpu.so")
     option("--device", default="WebGPU0", help="its name in ggml (default: %(default)s)")
-    option("--adapter", default="software", help="GGML_WEBGPU_ADAPTER (default: %(default)s)")
+    option("--adapter", default=os.environ.get("GGML_WEBGPU_ADAPTER", "software"), help="(default: %(default)s)")
     option("--disable", metavar="FEATURE,..", help="GGML_WEBGPU_DISABLE")
     option("--max-binding", metavar="SIZE", help="GGML_WEBGPU_MAX_BINDING")
     option("--binary", help=f"another test-backend-ops than {BINARY}")
     option("--jobs", type=int, default=os.cpu_count(), help="processes at once (default: %(default)s)")
     option("--timeout", type=float, default=300, help="seconds for one case (default: %(default)s)")
-    option("--tag", help="part of the results' and the baseline's names (default: from --disable and --max-binding)")
+    option("--tag", help="part of the names of results and baseline (default: from --disable and --max-binding)")
     option("--update", action="store_true", help="rewrite the baseline of the ops that were run in full")
     option("--write-docs", action="store_true", help="rewrite docs/ops.md; needs the whole suite")
     arguments = parser.parse_args()
@@ -161,7 +161,8 @@ def main():
     results = {case: results[case] for case in cases if case in results}  # in the suite's order
     everything = last | results
     report.write_results(results_path, {case: everything[case] for case in dict.fromkeys(suite.listing) if case in everything})
-    lost = report.lost_cases(baseline_path, suite, results)
+    shared_path = baseline_path.with_name("supported.txt")
+    lost = report.lost_cases(baseline_path if baseline_path.exists() else shared_path, suite, results)
     show(suite, results, lost, device)
     if arguments.update:
         report.update_baseline(baseline_path, suite, results)

@@ -1,9 +1,9 @@
-// 256 values in 56 bytes; value = d * (2s + 1) * (grid value +- 1/8), grid values -1, 0 and 1; a scale s for each 16 values.
+// 256 values; value = d * (2s + 1) * (grid value + delta), delta = 1/8 or -1/8, with a scale s for each 16 values and a delta
+// for each 8. An index names eight values.
 //
-//   byte   0                       32                                                     48                      56
-//        | 32 x low index (u8)   | 32 nibbles: high 3 index bits | 1/8 is negative << 3  | 4 x (4 x s | d << 12) |
-//
-// An index names eight values. d is an f16 whose nibbles, lowest first, are the top bits of the last four u16.
+//   byte  0..31   low 8 bits of each index
+//         32..47  for each 8 values, in a nibble: high 3 bits of the index | delta is negative << 3
+//         48..55  for each 64 values: four times s (3 bits) | a nibble of d (f16), lowest first, << 12 (u16)
 #include "codecs/parts/grid_iq1.wgsl"
 const self_BLOCK_VALUES = 256u;
 const self_BLOCK_BYTES  = 56u;

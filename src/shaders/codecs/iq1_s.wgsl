@@ -1,9 +1,9 @@
-// 256 values in 50 bytes; value = d * (2s + 1) * (grid value +- 1/8), grid values -1, 0 and 1. 8 groups of 32 values:
-//
-//   byte   0        2                       34                                                              50
-//        | d (f16) | 32 x low index (u8)   | 8 x (4 x high 3 index bits | s << 12 | 1/8 is negative << 15)  |
-//
+// 256 values; value = d * (2s + 1) * (grid value + delta), delta = 1/8 or -1/8, with a scale s and a delta for each 32 values.
 // An index names eight values.
+//
+//   byte  0..1    d (f16)
+//         2..33   low 8 bits of each index
+//         34..49  for each 32 values: high 3 bits of four indices | s << 12 | delta is negative << 15 (u16)
 #include "codecs/parts/grid_iq1.wgsl"
 const self_BLOCK_VALUES = 256u;
 const self_BLOCK_BYTES  = 50u;

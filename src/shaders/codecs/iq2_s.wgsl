@@ -1,9 +1,10 @@
-// 256 values in 82 bytes; value = d * (s + 1/2) / 4 * grid value, with signs; a scale s for each 16 values.
+// 256 values; value = d * (s + 1/2) / 4 * grid value, with signs; a scale s for each 16 values. An index names eight values.
 //
-//   byte   0        2                       34                   66                          74                   82
-//        | d (f16) | 32 x low index (u8)   | 32 x 8 sign bits   | 8 x 4 x high 2 index bits | 8 x (s | s' << 4)  |
-//
-// An index names eight values.
+//   byte  0..1    d (f16)
+//         2..33   low 8 bits of each index
+//         34..65  8 sign bits for each 8 values
+//         66..73  high 2 bits of four indices
+//         74..81  s[2k] | s[2k + 1] << 4, k = 0..7
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/grid_iq2_s.wgsl"
 const self_BLOCK_VALUES = 256u;

@@ -1,9 +1,9 @@
-// 256 values in 74 bytes; value = d * (s + 1/2) / 4 * grid value, with signs; a scale s for each 16 values.
+// 256 values; value = d * (s + 1/2) / 4 * grid value, with signs; a scale s for each 16 values. An index names eight values;
+// seven sign bits are those of the first seven, the eighth makes their number even.
 //
-//   byte   0        2                                          66                   74
-//        | d (f16) | 32 x (9 bits grid index | 7 sign bits)   | 8 x (s | s' << 4)  |
-//
-// An index names eight values; the seven sign bits are those of the first seven, the eighth makes their number even.
+//   byte  0..1    d (f16)
+//         2..65   index | 7 sign bits << 9 (u16) for each 8 values
+//         66..73  s[2k] | s[2k + 1] << 4, k = 0..7
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/even_signs.wgsl"
 #include "codecs/parts/grid_iq2_xs.wgsl"

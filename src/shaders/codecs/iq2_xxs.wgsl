@@ -1,9 +1,8 @@
-// 256 values in 66 bytes; value = d * (s + 1/2) / 4 * grid value, with signs. 8 groups of 32 values, 8 bytes each:
+// 256 values; value = d * (s + 1/2) / 4 * grid value, with signs; a scale s for each 32 values. An index names eight values;
+// seven sign bits are those of the first seven, the eighth makes their number even.
 //
-//   byte   0        2                                                                    66
-//        | d (f16) | 8 x ( 4 x grid index (u8) | 4 x 7 sign bits | s << 28 )             |
-//
-// An index names eight values; the seven sign bits are those of the first seven, the eighth makes their number even.
+//   byte  0..1   d (f16)
+//         2..65  for each 32 values: four indices (u8), then four times 7 sign bits | s << 28
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/even_signs.wgsl"
 #include "codecs/parts/grid_iq2_xxs.wgsl"

@@ -1,9 +1,10 @@
-// 256 values in 110 bytes; value = d * (2s + 1) * grid value, with signs; a scale s for each 32 values.
+// 256 values; value = d * (2s + 1) * grid value, with signs; a scale s for each 32 values. An index names four values.
 //
-//   byte   0        2                      66                        74                  106                 110
-//        | d (f16) | 64 x low index (u8)  | 8 x 8 high index bits   | 32 x 8 sign bits  | 4 x (s | s' << 4)  |
-//
-// An index names four values.
+//   byte  0..1      d (f16)
+//         2..65     low 8 bits of each index
+//         66..73    high bit of eight indices
+//         74..105   8 sign bits for each 8 values
+//         106..109  s[2k] | s[2k + 1] << 4, k = 0..3
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/grid_iq3_s.wgsl"
 const self_BLOCK_VALUES = 256u;

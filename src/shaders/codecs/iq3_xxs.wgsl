@@ -1,10 +1,9 @@
-// 256 values in 98 bytes; value = d * (s + 1/2) / 2 * grid value, with signs. 8 groups of 32 values:
+// 256 values; value = d * (s + 1/2) / 2 * grid value, with signs; a scale s for each 32 values. An index names four values;
+// seven sign bits are those of the first seven of eight values, the eighth makes their number even.
 //
-//   byte   0        2                       66                                    98
-//        | d (f16) | 64 x grid index (u8)  | 8 x (4 x 7 sign bits | s << 28)      |
-//
-// An index names four values; seven sign bits are those of the first seven of eight values, the eighth makes their
-// number even.
+//   byte  0..1    d (f16)
+//         2..65   index (u8) for each 4 values
+//         66..97  for each 32 values: four times 7 sign bits | s << 28
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/even_signs.wgsl"
 #include "codecs/parts/grid_iq3_xxs.wgsl"

@@ -1,8 +1,10 @@
-// 256 values in 136 bytes; value = d * (s - 32) * level[q], q = 0..15, with the uneven levels of parts/levels_iq4.wgsl
-// and a 6-bit scale s for each 32 values.
+// 256 values; value = d * (s - 32) * level[q], q = 0..15, with the uneven levels of parts/levels_iq4.wgsl and a 6-bit scale s
+// for each 32 values.
 //
-//   byte   0        2                          4                                   8                                        136
-//        | d (f16) | 8 x high 2 bits of s    | 4 x (low nibbles of s | s' << 4)   | 8 x 16 x (q[32n + j] | q[32n + j + 16] << 4) |
+//   byte  0..1    d (f16)
+//         2..3    high 2 bits of s[k] << 2k, k = 0..7
+//         4..7    low 4 bits: s[2k] | s[2k + 1] << 4, k = 0..3
+//         8..135  for each 32 values: q[j] | q[j + 16] << 4, j = 0..15
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/levels_iq4.wgsl"
 const self_BLOCK_VALUES = 256u;

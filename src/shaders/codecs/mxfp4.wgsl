@@ -1,7 +1,7 @@
-// 32 values in 17 bytes; value = 2^(e - 128) * q, q = twice a four-bit float.
+// 32 values; value = 2^(e - 128) * q, q = twice a four-bit float.
 //
-//   byte   0         1                                   17
-//        | e (e8m0) | 16 x (q[j] | q[j + 16] << 4)        |
+//   byte  0      e (u8)
+//         1..16  q[j] | q[j + 16] << 4, j = 0..15
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/e2m1.wgsl"
 const self_BLOCK_VALUES = 32u;
@@ -16,7 +16,7 @@ fn self_scale(e: u32) -> f32 {
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
     let at = params.self_offset + block * self_BLOCK_BYTES;
-    let v = nibbles_of(self_u32(at + 1u + 4u * (q & 3u)) >> (q & 4u));
+    let v  = nibbles_of(self_u32(at + 1u + 4u * (q & 3u)) >> (q & 4u));
     return self_scale(self_u8(at)) * e2m1_doubled(v);
 }
 

@@ -1,7 +1,7 @@
-// 64 values in 36 bytes; value = s[i / 16] * q / 2, q = twice a four-bit float, s = unsigned e4m3.
+// 64 values; value = s / 2 * q, q = twice a four-bit float, with a scale s for each 16 values.
 //
-//   byte   0                  4                                                     36
-//        | 4 x s (ue4m3)     | 4 x 8 x (q[16s + j] | q[16s + j + 8] << 4)            |
+//   byte  0..3   s[k] (unsigned e4m3), k = 0..3
+//         4..35  q[16k + j] | q[16k + j + 8] << 4, j = 0..7, k = 0..3
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/e2m1.wgsl"
 const self_BLOCK_VALUES = 64u;
@@ -20,8 +20,8 @@ fn self_half_scale(bits: u32) -> f32 {
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
     let at = params.self_offset + block * self_BLOCK_BYTES;
-    let s = q >> 2u;
-    let v = nibbles_of(self_u32(at + 4u + 8u * s + 4u * (q & 1u)) >> (2u * (q & 2u)));
+    let s  = q >> 2u;
+    let v  = nibbles_of(self_u32(at + 4u + 8u * s + 4u * (q & 1u)) >> (2u * (q & 2u)));
     return self_half_scale(self_u8(at + s)) * e2m1_doubled(v);
 }
 

@@ -1,7 +1,7 @@
-// 128 values in 18 bytes; value = d where its bit is set, else -d.
+// 128 values; value = d where its bit is set, else -d.
 //
-//   byte   0        2                                  18
-//        | d (f16) | 128 bits, value i in bit i         |
+//   byte  0..1   d (f16)
+//         2..17  value i in bit i
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 128u;
 const self_BLOCK_BYTES  = 18u;

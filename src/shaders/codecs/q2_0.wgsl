@@ -1,7 +1,7 @@
-// 64 values in 18 bytes; value = d * (q - 1), q = 0..3.
+// 64 values; value = d * (q - 1), q = 0..3.
 //
-//   byte   0        2                                          18
-//        | d (f16) | 16 x (q[4j] | q[4j + 1] << 2 | ... << 6)   |
+//   byte  0..1   d (f16)
+//         2..17  q[4j] | q[4j + 1] << 2 | q[4j + 2] << 4 | q[4j + 3] << 6, j = 0..15
 const self_BLOCK_VALUES = 64u;
 const self_BLOCK_BYTES  = 18u;
 
@@ -9,8 +9,8 @@ fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
     let at = params.self_offset + block * self_BLOCK_BYTES;
-    let d = self_f16(at);
-    let v = (vec4<u32>(self_u8(at + 2u + q)) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    let d  = self_f16(at);
+    let v  = (vec4<u32>(self_u8(at + 2u + q)) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
     return d * (vec4<f32>(v) - 1.0);
 }
 

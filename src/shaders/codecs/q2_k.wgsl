@@ -1,7 +1,9 @@
-// 256 values in 84 bytes; value = d * s * q - dmin * m, q = 0..3, with a scale s and a min m for each 16 values.
+// 256 values; value = d * s * q - dmin * m, q = 0..3, with a scale s and a min m for each 16 values.
 //
-//   byte   0                     16                                                 80        82           84
-//        | 16 x (s | m << 4)    | 2 x 32 x (q[j] | q[j + 32] << 2 | ... | << 6)   | d (f16) | dmin (f16) |
+//   byte  0..15   s[k] | m[k] << 4, k = 0..15
+//         16..79  two halves of 128 values: q[j] | q[j + 32] << 2 | q[j + 64] << 4 | q[j + 96] << 6, j = 0..31
+//         80..81  d (f16)
+//         82..83  dmin (f16)
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 256u;
 const self_BLOCK_BYTES  = 84u;

@@ -1,10 +1,10 @@
-// 256 values in 110 bytes; value = d * (s - 32) * (q - 4), q = 0..7, with a 6-bit scale s for each 16 values.
+// 256 values; value = d * (s - 32) * (q - 4), q = 0..7, with a 6-bit scale s for each 16 values.
 //
-//   byte   0                                32                                       96          108      110
-//        | 32 x bit 2 of q[j + 32 * bit]  | 2 x 32 x (low 2 bits of q[j + 32n] << 2n) | 12 x scales | d (f16) |
-//
-//   scales: byte 0..7   low 4 bits of s[0..7] | low 4 bits of s[8..15] << 4
-//           byte 8..11  high 2 bits of s[j], s[j + 4] << 2, s[j + 8] << 4, s[j + 12] << 6
+//   byte  0..31     bit 2 of q[j + 32n] in bit n, j = 0..31, n = 0..7
+//         32..95    two halves of 128 values, low bits: q[j] | q[j + 32] << 2 | q[j + 64] << 4 | q[j + 96] << 6, j = 0..31
+//         96..103   low 4 bits: s[k] | s[k + 8] << 4, k = 0..7
+//         104..107  high 2 bits: s[k] | s[k + 4] << 2 | s[k + 8] << 4 | s[k + 12] << 6, k = 0..3
+//         108..109  d (f16)
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 256u;
 const self_BLOCK_BYTES  = 110u;

@@ -1,7 +1,7 @@
-// 32 values in 18 bytes; value = d * (q - 8), q = 0..15.
+// 32 values; value = d * (q - 8), q = 0..15.
 //
-//   byte   0        2                                   18
-//        | d (f16) | 16 x (q[j] | q[j + 16] << 4)        |
+//   byte  0..1   d (f16)
+//         2..17  q[j] | q[j + 16] << 4, j = 0..15
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 32u;
 const self_BLOCK_BYTES  = 18u;
@@ -10,8 +10,8 @@ fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
     let at = params.self_offset + block * self_BLOCK_BYTES;
-    let d = self_f16(at);
-    let v = nibbles_of(self_u32(at + 2u + 4u * (q & 3u)) >> (q & 4u));
+    let d  = self_f16(at);
+    let v  = nibbles_of(self_u32(at + 2u + 4u * (q & 3u)) >> (q & 4u));
     return d * (vec4<f32>(v) - 8.0);
 }
 

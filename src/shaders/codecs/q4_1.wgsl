@@ -1,7 +1,8 @@
-// 32 values in 20 bytes; value = d * q + m, q = 0..15.
+// 32 values; value = d * q + m, q = 0..15.
 //
-//   byte   0        2        4                                   20
-//        | d (f16) | m (f16) | 16 x (q[j] | q[j + 16] << 4)       |
+//   byte  0..1   d (f16)
+//         2..3   m (f16)
+//         4..19  q[j] | q[j + 16] << 4, j = 0..15
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 32u;
 const self_BLOCK_BYTES  = 20u;

@@ -1,7 +1,9 @@
-// 256 values in 144 bytes; value = d * s * q - dmin * m, q = 0..15, with a 6-bit scale s and min m for each 32 values.
+// 256 values; value = d * s * q - dmin * m, q = 0..15, with a 6-bit scale s and min m for each 32 values.
 //
-//   byte   0        2           4                                  16                                       144
-//        | d (f16) | dmin (f16) | 12 x scales, see parts/scale_min.wgsl | 4 x 32 x (q[64n + j] | q[64n + j + 32] << 4) |
+//   byte  0..1     d (f16)
+//         2..3     dmin (f16)
+//         4..15    scales and mins, see parts/scale_min.wgsl
+//         16..143  four runs of 64 values: q[j] | q[j + 32] << 4, j = 0..31
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/scale_min.wgsl"
 const self_BLOCK_VALUES = 256u;

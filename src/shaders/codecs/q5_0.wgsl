@@ -1,7 +1,8 @@
-// 32 values in 22 bytes; value = d * (q - 16), q = 0..31.
+// 32 values; value = d * (q - 16), q = 0..31.
 //
-//   byte   0        2                     6                                   22
-//        | d (f16) | bit 4 of q[i] in bit i | 16 x (low nibbles of q[j] | q[j + 16] << 4) |
+//   byte  0..1   d (f16)
+//         2..5   bit 4 of q[i] in bit i
+//         6..21  low bits: q[j] | q[j + 16] << 4, j = 0..15
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 32u;
 const self_BLOCK_BYTES  = 22u;

@@ -1,7 +1,9 @@
-// 32 values in 24 bytes; value = d * q + m, q = 0..31.
+// 32 values; value = d * q + m, q = 0..31.
 //
-//   byte   0        2         4                        8                                   24
-//        | d (f16) | m (f16) | bit 4 of q[i] in bit i | 16 x (low nibbles of q[j] | q[j + 16] << 4) |
+//   byte  0..1   d (f16)
+//         2..3   m (f16)
+//         4..7   bit 4 of q[i] in bit i
+//         8..23  low bits: q[j] | q[j + 16] << 4, j = 0..15
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 32u;
 const self_BLOCK_BYTES  = 24u;

@@ -1,7 +1,10 @@
-// 256 values in 176 bytes; value = d * s * q - dmin * m, q = 0..31, with a 6-bit scale s and min m for each 32 values.
+// 256 values; value = d * s * q - dmin * m, q = 0..31, with a 6-bit scale s and min m for each 32 values.
 //
-//   byte   0        2           4                                  16                               48                                  176
-//        | d (f16) | dmin (f16) | 12 x scales, see parts/scale_min.wgsl | 32 x bit 4 of q[j + 32 * bit] | 4 x 32 x low nibbles as in q4_K |
+//   byte  0..1     d (f16)
+//         2..3     dmin (f16)
+//         4..15    scales and mins, see parts/scale_min.wgsl
+//         16..47   bit 4 of q[j + 32n] in bit n, j = 0..31, n = 0..7
+//         48..175  four runs of 64 values, low bits: q[j] | q[j + 32] << 4, j = 0..31
 #include "codecs/parts/bits.wgsl"
 #include "codecs/parts/scale_min.wgsl"
 const self_BLOCK_VALUES = 256u;

@@ -1,10 +1,9 @@
-// 256 values in 210 bytes; value = d * s * (q - 32), q = 0..63, with an 8-bit scale s for each 16 values.
-// Each half of 128 values has four runs of 32: run r = 0..3.
+// 256 values; value = d * s * (q - 32), q = 0..63, with an 8-bit scale s for each 16 values.
 //
-//   byte   0                              128                           192          208      210
-//        | 2 x 64 x low nibbles         | 2 x 32 x high 2 bits        | 16 x s (i8) | d (f16) |
-//          byte j + 32 (r & 1),           byte j, bits 2r
-//          nibble r >> 1
+//   byte  0..127    two halves of 128 values, low 4 bits: q[j] | q[j + 64] << 4, j = 0..63
+//         128..191  two halves, high 2 bits: q[j] | q[j + 32] << 2 | q[j + 64] << 4 | q[j + 96] << 6, j = 0..31
+//         192..207  s[k] (i8), k = 0..15
+//         208..209  d (f16)
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 256u;
 const self_BLOCK_BYTES  = 210u;

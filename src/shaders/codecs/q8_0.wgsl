@@ -1,7 +1,7 @@
-// 32 values in 34 bytes; value = d * q, q = -128..127.
+// 32 values; value = d * q, q = -128..127.
 //
-//   byte   0        2                    34
-//        | d (f16) | 32 x q (i8)          |
+//   byte  0..1   d (f16)
+//         2..33  q[j] (i8), j = 0..31
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 32u;
 const self_BLOCK_BYTES  = 34u;
@@ -10,7 +10,7 @@ fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
     let at = params.self_offset + block * self_BLOCK_BYTES;
-    let d = self_f16(at);
+    let d  = self_f16(at);
     return d * vec4<f32>(signed_bytes_of(self_u32(at + 2u + 4u * q)));
 }
 
@@ -25,11 +25,12 @@ fn self_value(block: u32, i: u32) -> f32 {
 
 fn self_encode(block: u32, v: ptr<function, array<f32, self_BLOCK_VALUES>>) {
     var words: array<u32, self_BLOCK_WORDS>;
-    let d  = quotient(abs(self_peak(v, 0u, 32u)), 127.0);
-    let id = inverse_or_zero(d);
-    self_put(&words, 0u, f16_bits(d));
+    // As ggml's CPU backend, whose SIMD code takes 127 / peak and rounds to even where ggml-quants.c takes 1 / d and rounds away.
+    let peak = abs(self_peak(v, 0u, 32u));
+    let id   = select(quotient(127.0, peak), 0.0, peak == 0.0);
+    self_put(&words, 0u, f16_bits(quotient(peak, 127.0)));
     for (var i = 0u; i < 32u; i++) {
-        self_put(&words, 2u + i, bitcast<u32>(i32(round_away(rounded((*v)[i] * id)))) & 0xffu);
+        self_put(&words, 2u + i, bitcast<u32>(i32(round(rounded((*v)[i] * id)))) & 0xffu);
     }
     self_store_block(block, &words);
 }

@@ -1,9 +1,10 @@
-// 256 values in 54 bytes; value = d * (t - 1), t = 0..2. A byte holds five trits as a fraction of 243 scaled to 256:
-// the top one is (byte * 3) >> 8, and multiplying the byte by 3 (mod 256) brings up the next.
+// 256 values; value = d * (t - 1), t = 0..2. A byte holds five trits as a fraction of 243 scaled to 256: the top one is
+// (byte * 3) >> 8, and multiplying the byte by 3 (mod 256) brings up the next.
 //
-//   byte   0                            32                               48                     52       54
-//        | 32 x trits of v[m + 32n]   | 16 x trits of v[160 + m + 16n]  | 4 x v[240 + j + 4n]  | d (f16) |
-//          m = byte, n = trit 0..4                                        n = trit 0..3
+//   byte  0..31   t[j + 32n], byte j = 0..31, trit n = 0..4
+//         32..47  t[160 + j + 16n], byte j = 0..15, trit n = 0..4
+//         48..51  t[240 + j + 4n], byte j = 0..3, trit n = 0..3
+//         52..53  d (f16)
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 256u;
 const self_BLOCK_BYTES  = 54u;
@@ -12,7 +13,7 @@ fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
     let at    = params.self_offset + block * self_BLOCK_BYTES;
-    let d = self_f16(at + 52u);
+    let d     = self_f16(at + 52u);
     var trit: u32;
     var byte: u32;
     if (q < 40u) {

@@ -1,7 +1,7 @@
-// 256 values in 66 bytes; value = d * (q - 1), q = 0..2.
+// 256 values; value = d * (q - 1), q = 0..2.
 //
-//   byte   0                                                              64        66
-//        | 2 x 32 x (q[j] | q[j + 32] << 2 | q[j + 64] << 4 | ... << 6)  | d (f16) |
+//   byte  0..63   two halves of 128 values: q[j] | q[j + 32] << 2 | q[j + 64] << 4 | q[j + 96] << 6, j = 0..31
+//         64..65  d (f16)
 #include "codecs/parts/bits.wgsl"
 const self_BLOCK_VALUES = 256u;
 const self_BLOCK_BYTES  = 66u;
@@ -10,8 +10,8 @@ fn self_prepare(local_index: u32, threads: u32) {}
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
     let at = params.self_offset + block * self_BLOCK_BYTES;
-    let d = self_f16(at + 64u);
-    let v = pairs_of(self_u32(at + 32u * (q >> 5u) + 4u * (q & 7u)) >> (2u * ((q >> 3u) & 3u)));
+    let d  = self_f16(at + 64u);
+    let v  = pairs_of(self_u32(at + 32u * (q >> 5u) + 4u * (q & 7u)) >> (2u * ((q >> 3u) & 3u)));
     return d * (vec4<f32>(v) - 1.0);
 }
 

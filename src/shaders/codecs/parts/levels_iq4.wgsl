@@ -21,5 +21,6 @@ fn levels_iq4_prepare(local_index: u32, threads: u32) {
 }
 
 fn levels_iq4(index: vec4<u32>) -> vec4<f32> {
-    return vec4<f32>(levels_iq4_table[index.x], levels_iq4_table[index.y], levels_iq4_table[index.z], levels_iq4_table[index.w]);
+    return vec4<f32>(levels_iq4_table[index.x], levels_iq4_table[index.y],
+                     levels_iq4_table[index.z], levels_iq4_table[index.w]);
 }

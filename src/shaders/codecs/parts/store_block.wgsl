@@ -31,6 +31,7 @@ fn self_store_block(block: u32, words: ptr<function, array<u32, self_BLOCK_WORDS
         below = here;
     }
 #else
+    const_assert self_BLOCK_BYTES % 4u == 0u; // else bind the operand as ATOMIC
     for (var i = 0u; i < self_BLOCK_WORDS; i++) {
         self_set_word(first + i, (*words)[i]);
     }
