@@ -68,6 +68,8 @@ def table(header, name):
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     header = pathlib.Path(sys.argv[1]).read_text()
     for name, source, values, bits, levels, level in GRIDS:
         entries = [sum(levels.index((e >> 8 * i) & 0xFF) << bits * i for i in range(values)) for e in table(header, source)]

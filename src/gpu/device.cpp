@@ -27,6 +27,7 @@ device::~device() {
         return;
     }
     (void) wait_idle();
+    closing_ = true;
     for (const staging & s : staging_) {
         wgpu().BufferRelease(s.handle);
     }
@@ -89,8 +90,9 @@ result<std::shared_ptr<device>> device::open(std::shared_ptr<adapter> from, cons
     descriptor.deviceLostCallbackInfo.mode = WGPUCallbackMode_AllowSpontaneous;
     descriptor.deviceLostCallbackInfo.userdata1 = opened.get();
     descriptor.deviceLostCallbackInfo.callback  = [](const WGPUDevice *, WGPUDeviceLostReason reason, WGPUStringView message, void * user, void *) {
-        if (reason != WGPUDeviceLostReason_Destroyed && reason != WGPUDeviceLostReason_CallbackCancelled) {
-            static_cast<device *>(user)->report("the GPU was lost (" + text(message) + "); restart the program");
+        device & lost = *static_cast<device *>(user);
+        if (!lost.closing_ && reason != WGPUDeviceLostReason_FailedCreation) {
+            lost.report("the GPU was lost (" + text(message) + "); restart the program");
         }
     };
 
@@ -199,6 +201,12 @@ status device::finish(WGPUCommandEncoder encoder) {
 
 status device::submit(std::vector<WGPUCommandBuffer> commands) {
     uint64_t number;
+    if (status s = health(); !s.ok()) {  // wgpu-native ends the process on a submission to a lost device
+        for (WGPUCommandBuffer c : commands) {
+            wgpu().CommandBufferRelease(c);
+        }
+        return s;
+    }
     {
         std::lock_guard guard(submit_lock_);
         written_ = 0;

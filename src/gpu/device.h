@@ -112,6 +112,7 @@ private:
 
     mutable std::mutex health_lock_;
     std::string        problem_;
+    std::atomic<bool>  closing_ = false;  // losing the device is no problem then
 
     std::atomic<uint64_t> written_ = 0;  // bytes uploaded since the last submission
     std::mutex            submit_lock_;

@@ -128,7 +128,9 @@ result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan
     std::string source;
     if (caps.f16) source += "enable f16;\n";
     if (caps.subgroups && caps.implementation != "wgpu-native") source += "enable subgroups;\n";  // naga has them without
-    if (defs.count("USES_MATRIX")) source += "enable chromium_experimental_subgroup_matrix;\n";
+    if (defs.count("USES_MATRIX")) {
+        source += "enable chromium_experimental_subgroup_matrix;\ndiagnostic(off, chromium.subgroup_matrix_uniformity);\n";
+    }
     source += "struct Params {\n" + fields + "}\n@group(0) @binding(0) var<uniform> params: Params;\n" + declarations + includes;
     source += "#include \"" + d.kernel.shader() + ".wgsl\"\n";
     return expand_text(d.kernel.shader(), source, defs);

@@ -21,7 +21,7 @@ static std::string_view trim(std::string_view s) {
 // Integer expressions of #if, by precedence climbing.
 class condition {
 public:
-    condition(std::string_view text, const defines & defs) : rest_(text), defs_(defs) {}
+    condition(std::string text, const defines & defs) : text_(std::move(text)), rest_(text_), defs_(defs) {}
 
     bool value(long & out) {
         out = binary(0);
@@ -98,6 +98,7 @@ private:
         }
     }
 
+    std::string      text_;
     std::string_view rest_;
     const defines &  defs_;
     bool             ok_ = true;
@@ -116,22 +117,24 @@ public:
 
     bool text(std::string_view name, std::string_view body, std::string_view as) {
         if (!done_.insert(std::string(name) + " as " + std::string(as)).second) return true;
+        size_t number = 0;
+        return lines(name, number, body, as);
+    }
+
+    // `number` counts the lines of the file.
+    bool lines(std::string_view name, size_t & number, std::string_view body, std::string_view as) {
         struct branch { bool active, taken, outer; };
         std::vector<branch> stack;
         bool active = true;
-        for (size_t number = 1; !body.empty(); number++) {
-            const size_t           end  = std::min(body.find('\n'), body.size());
-            const std::string_view line = body.substr(0, end);
-            body.remove_prefix(std::min(end + 1, body.size()));
+        while (!body.empty()) {
+            const std::string_view line = next_line(body, number);
             const std::string_view code = trim(line);
             if (code.empty() || code[0] != '#') {
                 if (active) { substitute(line, as); out += '\n'; }
                 continue;
             }
-            size_t n = 1;
-            while (n < code.size() && std::isalpha(static_cast<unsigned char>(code[n]))) n++;
-            const std::string_view directive = code.substr(1, n - 1);
-            const std::string      argument  = renamed(trim(code.substr(n)), as);
+            const std::string_view directive = directive_of(code);
+            const std::string      argument  = renamed(trim(code.substr(1 + directive.size())), as);
             if (directive == "if") {
                 long v = 0;
                 if (active && !condition(argument, defs_).value(v)) return fail(name, number, "cannot read the condition");
@@ -147,6 +150,8 @@ public:
                 }
                 active  = b.outer && !b.taken && v != 0;
                 b.taken = b.taken || active;
+            } else if (directive == "repeat") {
+                if (!repeat(name, number, body, argument, as, active)) return false;
             } else if (!active) {
                 continue;
             } else if (directive == "define") {
@@ -160,6 +165,45 @@ public:
             }
         }
         return stack.empty() || fail(name, 0, "an #if is not closed");
+    }
+
+    static std::string_view next_line(std::string_view & body, size_t & number) {
+        const size_t           end  = std::min(body.find('\n'), body.size());
+        const std::string_view line = body.substr(0, end);
+        body.remove_prefix(std::min(end + 1, body.size()));
+        number++;
+        return line;
+    }
+
+    static std::string_view directive_of(std::string_view code) {
+        size_t n = 1;
+        while (n < code.size() && std::isalpha(static_cast<unsigned char>(code[n]))) n++;
+        return code.substr(1, n - 1);
+    }
+
+    // #repeat i COUNT ... #end: the lines between, COUNT times, with $i standing for 0, 1, ...
+    bool repeat(std::string_view name, size_t & number, std::string_view & body, const std::string & argument, std::string_view as, bool active) {
+        const std::string_view start = body;
+        const size_t           first = number;
+        for (int depth = 1; depth > 0;) {
+            if (body.empty()) return fail(name, first, "a #repeat is not closed");
+            const std::string_view code = trim(next_line(body, number));
+            const std::string_view d    = code.empty() || code[0] != '#' ? std::string_view() : directive_of(code);
+            depth += d == "repeat" ? 1 : d == "end" ? -1 : 0;
+        }
+        if (!active) return true;
+        const std::string block(start.substr(0, start.substr(0, start.size() - body.size()).rfind("#end")));
+        const size_t      space = argument.find(' ');
+        long              count = 0;
+        if (space == std::string::npos || !condition(argument.substr(space), defs_).value(count)) return fail(name, first, "#repeat name count");
+        const std::string index = "$" + argument.substr(0, space);
+        for (long i = 0; i < count; i++) {
+            std::string copy = block;
+            for (size_t at = 0; (at = copy.find(index, at)) != std::string::npos;) copy.replace(at, index.size(), std::to_string(i));
+            size_t line = first;
+            if (!lines(name, line, copy, as)) return false;
+        }
+        return true;
     }
 
     std::string out, error;

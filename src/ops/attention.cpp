@@ -13,8 +13,9 @@ struct attention_tuning {
     uint32_t groups;   // workgroups that fill the device
 };
 
-attention_tuning tuning_for(const gpu::capabilities &) {
-    return { 16, 128, 512 };
+attention_tuning tuning_for(const gpu::capabilities & caps) {
+    const bool software = caps.type == gpu::capabilities::kind::software;
+    return { 16, 128, software ? 16u : 512u };
 }
 
 // The operands, or parts of them.
@@ -83,6 +84,11 @@ uint32_t power_of_two_below(uint64_t n) {
     return p;
 }
 
+uint32_t power_of_two_above(uint64_t n) {
+    const uint32_t below = power_of_two_below(n);
+    return below == n ? below : 2 * below;
+}
+
 const char * refusal(const ggml_tensor * dst) {
     const ggml_tensor * q = dst->src[0];
     const ggml_tensor * k = dst->src[1];
@@ -127,7 +133,7 @@ void add_steps(const gpu::capabilities & caps, plan & p, const attention & a) {
 
     step s;
     s.kernel = gpu::kernel_name("attention/tile").threads(threads);
-    s.kernel.define("ROWS", tile_rows).define("LANES", v_quads);
+    s.kernel.define("ROWS", tile_rows).define("LANES", power_of_two_above(std::max(v_quads, 4u)));
     if (dst_quads) {
         s.kernel.define("DST_QUADS");
     }

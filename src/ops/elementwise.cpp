@@ -162,4 +162,20 @@ plan plan_glu(const gpu::capabilities &, const ggml_tensor * dst) {
     return s;
 }
 
+// dst = grad * silu'(x)
+plan plan_silu_back(const gpu::capabilities &, const ggml_tensor * dst) {
+    const ggml_tensor * grad = dst->src[0];
+    const ggml_tensor * x    = dst->src[1];
+    if (!is_float(x->type) || !is_float(grad->type) || !is_float(dst->type)) {
+        return unsupported("%s, %s to %s", ggml_type_name(x->type), ggml_type_name(grad->type), ggml_type_name(dst->type));
+    }
+    const bool in_quads = quads(x) && quads(grad) && quads(dst);
+    step       s        = over_values("elementwise/glu", dst, in_quads, false);
+    s.kernel.define("OP", "glu_silu_back");
+    s.operands = { bind_source("x", x, in_quads), bind_source("g", grad, in_quads), bind_dest("dst", dst, in_quads) };
+    s.params.add("x_first", 0u).add("g_first", 0u).add("alpha", 0.0f).add("limit", 0.0f);
+    s.params.add("dst_ne", ne(dst)).add("x_nb", nb(x)).add("g_nb", nb(grad)).add("dst_nb", nb(dst));
+    return s;
+}
+
 }  // namespace ops

@@ -12,9 +12,15 @@ GGML_WEBGPU_PLAN(plan_unary);
 GGML_WEBGPU_PLAN(plan_math);    // SQR, SQRT, LOG, SIN, COS, SCALE, CLAMP, LEAKY_RELU, FILL
 GGML_WEBGPU_PLAN(plan_binary);  // ADD, SUB, MUL, DIV, ADD1
 GGML_WEBGPU_PLAN(plan_glu);
+GGML_WEBGPU_PLAN(plan_silu_back);
 
 // copy.cpp
 GGML_WEBGPU_PLAN(plan_copy);  // CPY, CONT, DUP
+
+// rows.cpp
+GGML_WEBGPU_PLAN(plan_get_rows);
+GGML_WEBGPU_PLAN(plan_set_rows);
+GGML_WEBGPU_PLAN(plan_get_rows_back);
 
 // matmul.cpp
 GGML_WEBGPU_PLAN(plan_mul_mat);
@@ -26,6 +32,7 @@ GGML_WEBGPU_PLAN(plan_norm);
 GGML_WEBGPU_PLAN(plan_rms_norm);
 GGML_WEBGPU_PLAN(plan_l2_norm);
 GGML_WEBGPU_PLAN(plan_group_norm);
+GGML_WEBGPU_PLAN(plan_rms_norm_back);
 
 // attention.cpp
 GGML_WEBGPU_PLAN(plan_flash_attn_ext);
@@ -37,6 +44,21 @@ GGML_WEBGPU_PLAN(plan_diag_mask);
 
 // rope.cpp
 GGML_WEBGPU_PLAN(plan_rope);  // ROPE, ROPE_BACK
+
+// reduce.cpp
+GGML_WEBGPU_PLAN(plan_sum);
+GGML_WEBGPU_PLAN(plan_sum_rows);  // SUM_ROWS, MEAN
+GGML_WEBGPU_PLAN(plan_argmax);
+GGML_WEBGPU_PLAN(plan_count_equal);
+GGML_WEBGPU_PLAN(plan_cumsum);
+
+// sort.cpp
+GGML_WEBGPU_PLAN(plan_argsort);
+GGML_WEBGPU_PLAN(plan_top_k);
+
+// loss.cpp
+GGML_WEBGPU_PLAN(plan_cross_entropy_loss);
+GGML_WEBGPU_PLAN(plan_cross_entropy_loss_back);
 
 // train.cpp
 GGML_WEBGPU_PLAN(plan_opt_step_adamw);

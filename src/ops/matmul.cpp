@@ -1,5 +1,6 @@
 // Products. MUL_MAT and MUL_MAT_ID: dst[m, n] = src0[k, m]^T src1[k, n], batched, src0 repeated over the batches of src1.
 #include "ops/families.h"
+#include "ops/matrix.h"
 #include "ops/split.h"
 
 #include <algorithm>
@@ -88,6 +89,9 @@ plan plan_mul_mat(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const ggml_tensor * src1 = dst->src[1];
     if (const char * why = refusal(src0, src1, dst)) {
         return unsupported("%s (%s x %s)", why, ggml_type_name(src0->type), ggml_type_name(src1->type));
+    }
+    if (const matrix_shape shape = matrix_shape_for(caps, dst); shape.tile_m != 0) {
+        return plan_matrix_product(shape, dst);
     }
     const matmul_tuning tuning  = tuning_for(caps);
     const uint32_t      m       = static_cast<uint32_t>(dst->ne[0]);

@@ -78,4 +78,19 @@ plan plan_group_norm(const gpu::capabilities &, const ggml_tensor * dst) {
     return normalise("CENTRED", rows, dst, param_f32(dst, 1));
 }
 
+plan plan_rms_norm_back(const gpu::capabilities &, const ggml_tensor * dst) {
+    const ggml_tensor * dz = dst->src[0];
+    const ggml_tensor * x  = dst->src[1];
+    if (!all_float({ dz, x, dst })) {
+        return unsupported("%s and %s to %s", ggml_type_name(dz->type), ggml_type_name(x->type), ggml_type_name(dst->type));
+    }
+    const bool in_quads = quads(dz) && quads(x) && quads(dst);
+
+    step s     = over_rows("norm/rms_norm_back", dst, in_quads);
+    s.operands = { bind_source("dz", dz, in_quads), bind_source("x", x, in_quads), bind_dest("dst", dst, in_quads) };
+    s.params.add("length", static_cast<float>(dst->ne[0])).add("eps", param_f32(dst, 0));
+    s.params.add("dz_nb", nb(dz)).add("x_nb", nb(x)).add("dst_nb", nb(dst));
+    return s;
+}
+
 }  // namespace ops

@@ -9,8 +9,8 @@
 #include "gpu/kernel.h"
 
 #include <array>
-#include <deque>
 #include <ggml.h>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -53,7 +53,7 @@ struct plan {
     std::vector<step>       steps;
     uint64_t                scratch = 0;  // bytes
     std::string             why;          // not empty: unsupported
-    std::deque<ggml_tensor> slices;       // tensors made for the plan, see split.h
+    std::list<ggml_tensor>  slices;       // tensors made for the plan, see split.h
 
     plan() = default;
     plan(step only) { steps.push_back(std::move(only)); }

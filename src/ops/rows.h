@@ -31,4 +31,12 @@ inline step over_rows(const char * shader, const ggml_tensor * t, bool in_quads)
     return s;
 }
 
+// Bytes of scratch for `n` words.
+inline uint64_t scratch_words(uint64_t n) {
+    return (n * sizeof(uint32_t) + 255) / 256 * 256;
+}
+
+// dst = scale * sum of the first `values` floats of scratch.
+step sum_of_scratch(uint32_t values, const ggml_tensor * dst, float scale);
+
 }  // namespace ops

@@ -20,7 +20,7 @@ plan plan_soft_max(const gpu::capabilities &, const ggml_tensor * dst) {
     const auto     heads       = heads_of(dst);
     const uint32_t whole_steps = std::bit_floor(heads.whole);
 
-    step s = over_rows("softmax/soft_max", dst, in_quads);
+    step s     = over_rows("softmax/soft_max", dst, in_quads);
     s.operands = { bind_source("src", src, in_quads), bind_dest("dst", dst, in_quads) };
     s.params.add("scale", param_f32(dst, 0)).add("first_head", heads.begin).add("whole_steps", whole_steps);
     s.params.add("step_log2", -max_bias / static_cast<float>(whole_steps));
@@ -46,7 +46,7 @@ plan plan_soft_max_back(const gpu::capabilities &, const ggml_tensor * dst) {
     }
     const bool in_quads = quads(dy) && quads(y) && quads(dst);
 
-    step s = over_rows("softmax/soft_max_back", dst, in_quads);
+    step s     = over_rows("softmax/soft_max_back", dst, in_quads);
     s.operands = { bind_source("dy", dy, in_quads), bind_source("y", y, in_quads), bind_dest("dst", dst, in_quads) };
     s.params.add("scale", param_f32(dst, 0));
     s.params.add("dy_nb", nb(dy)).add("y_nb", nb(y)).add("dst_nb", nb(dst));

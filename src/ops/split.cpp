@@ -25,12 +25,43 @@ table_window heads_of(const ggml_tensor * node) {
     return window(node, node->ne[2]);
 }
 
+uint32_t rows_of_whole(const ggml_tensor * node) {
+    return window(node, ggml_nrows(node)).whole;
+}
+
 static bool fits(const gpu::capabilities & caps, const ggml_tensor * t) {
     return t == nullptr || span(t) + 2 * caps.storage_alignment <= caps.max_binding;
 }
 
 bool exceeds_binding(const gpu::capabilities & caps, const ggml_tensor * node) {
     return !fits(caps, node) || std::any_of(std::begin(node->src), std::end(node->src), [&](const ggml_tensor * t) { return !fits(caps, t); });
+}
+
+// Part [begin, end) of dimension `d`; lives as long as the plan.
+static ggml_tensor * part_of(const ggml_tensor * t, int d, int64_t begin, int64_t end, std::list<ggml_tensor> & keep) {
+    ggml_tensor & p = keep.emplace_back(*t);
+    p.ne[d]         = end - begin;
+    p.data          = static_cast<char *>(t->data) + (d == 0 ? begin / ggml_blck_size(t->type) : begin) * t->nb[d];
+    return &p;
+}
+
+std::vector<const ggml_tensor *> parts_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep) {
+    std::vector<const ggml_tensor *> parts = { t };
+    for (size_t i = 0; i < parts.size();) {
+        int d = GGML_MAX_DIMS - 1;
+        while (d > 0 && parts[i]->ne[d] == 1) {
+            d--;
+        }
+        const int64_t size = parts[i]->ne[d];
+        if (fits(caps, parts[i]) || size < 2) {
+            i++;
+            continue;
+        }
+        const ggml_tensor * both = parts[i];
+        parts[i]                 = part_of(both, d, 0, size / 2, keep);
+        parts.insert(parts.begin() + static_cast<ptrdiff_t>(i) + 1, part_of(both, d, size / 2, size, keep));
+    }
+    return parts;
 }
 
 namespace {
@@ -49,7 +80,7 @@ public:
             whole.why = part.why;
             whole.scratch = std::max(whole.scratch, part.scratch);
             std::move(part.steps.begin(), part.steps.end(), std::back_inserter(whole.steps));
-            std::move(part.slices.begin(), part.slices.end(), std::back_inserter(whole.slices));
+            whole.slices.splice(whole.slices.end(), part.slices);
             return;
         }
         if (!halve(node)) {
@@ -61,15 +92,10 @@ public:
     plan whole;
 
 private:
+    static constexpr int64_t block = 256;  // of values; all types' blocks divide it
     static constexpr int first_source_along_2[GGML_MAX_SRC] = { 2, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
 
-    // Part [begin, end) of dimension `d`; lives as long as the plan.
-    ggml_tensor * part(const ggml_tensor * t, int d, int64_t begin, int64_t end) {
-        ggml_tensor & p = whole.slices.emplace_back(*t);
-        p.ne[d]         = end - begin;
-        p.data          = static_cast<char *>(t->data) + begin * t->nb[d];
-        return &p;
-    }
+    ggml_tensor * part(const ggml_tensor * t, int d, int64_t begin, int64_t end) { return part_of(t, d, begin, end, whole.slices); }
 
     // Cuts `node` at half of dst's dimension `d`. `along[i]` is the dimension of source i that goes with it, -1 for none.
     bool cut(const ggml_tensor & node, int d, const int (&along)[GGML_MAX_SRC]) {
@@ -105,6 +131,9 @@ private:
             }
             along[i] = d;
         }
+        if (d == 0) {  // between blocks of any type
+            return node.ne[0] > block && cut_at(node, 0, (node.ne[0] + block) / (2 * block) * block, along, [](ggml_tensor &, int64_t) {});
+        }
         return node.ne[d] > 1 && cut(node, d, along);
     }
 
@@ -121,12 +150,71 @@ private:
             ggml_tensor * p = table_is_dst ? part(&node, d, begin, end) : &whole.slices.emplace_back(node);
             if (!table_is_dst) {
                 p->src[0] = part(table, d, begin, end);
+            } else if (p->src[2] != nullptr) {
+                p->src[2] = part(p->src[2], d, begin, end);  // SET_ROWS: what dst is a view of
             }
             p->op_params[window_begin] = static_cast<int32_t>(now.begin + begin);
             p->op_params[window_whole] = static_cast<int32_t>(now.whole);
             add(*p);
         }
         return true;
+    }
+
+    // GET_ROWS and SET_ROWS along dimension `d`, 2 or 3, of dst, table and rows: it is dimension d - 1 of the indices, which
+    // may be repeated over it.
+    bool cut_indexed(const ggml_tensor & node, int d) {
+        const int64_t size = node.ne[d], turn = node.src[1]->ne[d - 1];
+        if (size < 2) {
+            return false;
+        }
+        int along[GGML_MAX_SRC] = { d, turn == size ? d - 1 : -1, d, -1, -1, -1, -1, -1, -1, -1 };
+        const int64_t unit = turn == size ? 1 : turn;
+        return cut_at(node, d, (size / unit + 1) / 2 * unit, along, [](ggml_tensor &, int64_t) {});
+    }
+
+    // SET_ROWS: the rows to be set.
+    bool cut_source_rows(const ggml_tensor & node) {
+        const ggml_tensor * rows = node.src[0];
+        const int64_t       half = rows->ne[1] / 2;
+        if (half == 0) {
+            return false;
+        }
+        for (int side = 0; side < 2; side++) {
+            const int64_t begin = side == 0 ? 0 : half, end = side == 0 ? half : rows->ne[1];
+            ggml_tensor & p = whole.slices.emplace_back(node);
+            p.src[0]        = part(rows, 1, begin, end);
+            p.src[1]        = part(node.src[1], 0, begin, end);
+            add(p);
+        }
+        return true;
+    }
+
+    // CPY between different shapes, one of them contiguous: that one takes the other's shape.
+    bool reshape_copy(const ggml_tensor & node) {
+        const ggml_tensor * src = node.src[0];
+        if (ggml_are_same_shape(src, &node)) {
+            return false;
+        }
+        ggml_tensor & to   = whole.slices.emplace_back(node);
+        ggml_tensor & copy = whole.slices.emplace_back(*src);
+        if (ggml_is_contiguous(src)) {
+            take_shape(copy, node);
+        } else if (ggml_is_contiguous(&node)) {
+            take_shape(to, *src);
+        } else {
+            return false;
+        }
+        to.src[0] = &copy;
+        to.src[1] = nullptr;
+        add(to);
+        return true;
+    }
+
+    static void take_shape(ggml_tensor & t, const ggml_tensor & shape) {
+        std::copy(std::begin(shape.ne), std::end(shape.ne), t.ne);
+        t.nb[1] = ggml_row_size(t.type, t.ne[0]);
+        t.nb[2] = t.nb[1] * t.ne[1];
+        t.nb[3] = t.nb[2] * t.ne[2];
     }
 
     // SOFT_MAX between heads: the slope of a head and its sink depend on its number.
@@ -173,6 +261,7 @@ private:
         static constexpr int looked_up[GGML_MAX_SRC] = { -1, 0, -1, -1, -1, -1, -1, -1, -1, -1 };
         switch (rule_) {
             case split_rule::none:
+            case split_rule::own:
                 return false;
             case split_rule::outer:
             case split_rule::any:
@@ -186,12 +275,20 @@ private:
                 }
                 return node.ne[0] > 1 && cut(node, 0, rows);
             case split_rule::lookup:
-                if (!fits(caps_, node.src[0]) && node.src[0]->ne[2] == 1 && node.src[0]->ne[3] == 1) {
-                    return cut_table(node, false, 1);
+                if (cut_indexed(node, 3) || cut_indexed(node, 2)) {
+                    return true;
                 }
-                return cut_shared(node, 3) || cut_shared(node, 2) || (node.ne[1] > 1 && cut(node, 1, looked_up));
+                return fits(caps_, node.src[0]) ? node.ne[1] > 1 && cut(node, 1, looked_up) : cut_table(node, false, 1);
             case split_rule::scatter:
-                return cut_table(node, true, 1);
+                if (cut_indexed(node, 3) || cut_indexed(node, 2)) {
+                    return true;
+                }
+                return fits(caps_, node.src[0]) ? cut_table(node, true, 1) : cut_source_rows(node);
+            case split_rule::copy:
+                if (reshape_copy(node)) {
+                    return true;
+                }
+                return cut_shared(node, 3) || cut_shared(node, 2) || cut_shared(node, 1) || cut_shared(node, 0);
             case split_rule::routed:
                 if (node.ne[2] > 1 && (!fits(caps_, node.src[1]) || !fits(caps_, &node))) {
                     return cut(node, 2, tokens);
@@ -207,6 +304,11 @@ private:
                 return cut_shared(node, 3) || cut_channels(node);
             case split_rule::results:
                 return node.ne[0] > 1 && cut(node, 0, rows);
+            case split_rule::mean: {
+                ggml_tensor & told           = whole.slices.emplace_back(node);
+                told.op_params[window_whole] = static_cast<int32_t>(rows_of_whole(&node));
+                return cut_shared(told, 3) || cut_shared(told, 2) || cut_shared(told, 1);
+            }
         }
         return false;
     }

@@ -13,12 +13,15 @@ enum class split_rule {
     product,  // MUL_MAT: rows of src0, columns of src1, batches
     lookup,   // GET_ROWS: src0 is bound in windows of rows, and rows outside a window are passed over
     scatter,  // SET_ROWS: the same for dst
+    copy,     // CPY: as any, and one of two different shapes may have to change
     routed,   // MUL_MAT_ID: tokens, then windows of experts
     planes,   // as outer, but not along the second dimension
     heads,    // SOFT_MAX: as outer, and a part knows which heads (third dimension) it has
     tokens,   // ROPE: as outer, with the positions (src1) of the part's tokens (third dimension)
     channels, // GROUP_NORM: as planes, and along the third dimension between groups of channels
     results,  // ARGMAX: values of dst, rows of src0
+    mean,     // CROSS_ENTROPY_LOSS_BACK: as outer, and a part knows the number of rows of the whole
+    own,      // the plan function does it, with parts_that_fit
 };
 
 using plan_function = plan (*)(const gpu::capabilities & caps, const ggml_tensor * dst);
@@ -36,5 +39,11 @@ struct table_window {
 table_window window_of(const ggml_tensor * node, const ggml_tensor * table, int d = 1);
 // The same for SOFT_MAX and its heads.
 table_window heads_of(const ggml_tensor * node);
+// The rows of the tensor that the node, cut by split_rule::mean, is a part of.
+uint32_t rows_of_whole(const ggml_tensor * node);
+
+// The tensor, or parts of it that each fit a binding, in order; equal shapes and strides are cut alike. The parts live in
+// `keep`.
+std::vector<const ggml_tensor *> parts_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep);
 
 }  // namespace ops

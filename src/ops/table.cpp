@@ -46,11 +46,13 @@ static constexpr entry table[] = {
     OP(LEAKY_RELU, plan_math, split_rule::outer),
     OP(FILL, plan_math, split_rule::outer),
     OP(GLU, plan_glu, split_rule::outer),
+    OP(SILU_BACK, plan_silu_back, split_rule::outer),
 
     OP(NORM, plan_norm, split_rule::outer),
     OP(RMS_NORM, plan_rms_norm, split_rule::outer),
     OP(L2_NORM, plan_l2_norm, split_rule::outer),
     OP(GROUP_NORM, plan_group_norm, split_rule::channels),
+    OP(RMS_NORM_BACK, plan_rms_norm_back, split_rule::outer),
 
     OP(SOFT_MAX, plan_soft_max, split_rule::heads),
     OP(SOFT_MAX_BACK, plan_soft_max_back, split_rule::outer),
@@ -59,9 +61,24 @@ static constexpr entry table[] = {
     OP(ROPE, plan_rope, split_rule::tokens),
     OP(ROPE_BACK, plan_rope, split_rule::tokens),
 
-    OP(CPY, plan_copy, split_rule::outer),
-    OP(CONT, plan_copy, split_rule::outer),
-    OP(DUP, plan_copy, split_rule::outer),
+    OP(SUM, plan_sum, split_rule::own),
+    OP(SUM_ROWS, plan_sum_rows, split_rule::outer),
+    OP(MEAN, plan_sum_rows, split_rule::outer),
+    OP(CUMSUM, plan_cumsum, split_rule::outer),
+    OP(ARGMAX, plan_argmax, split_rule::results),
+    OP(ARGSORT, plan_argsort, split_rule::outer),
+    OP(TOP_K, plan_top_k, split_rule::outer),
+    OP(COUNT_EQUAL, plan_count_equal, split_rule::own),
+    OP(CROSS_ENTROPY_LOSS, plan_cross_entropy_loss, split_rule::own),
+    OP(CROSS_ENTROPY_LOSS_BACK, plan_cross_entropy_loss_back, split_rule::mean),
+
+    OP(CPY, plan_copy, split_rule::copy),
+    OP(CONT, plan_copy, split_rule::copy),
+    OP(DUP, plan_copy, split_rule::copy),
+
+    OP(GET_ROWS, plan_get_rows, split_rule::lookup),
+    OP(SET_ROWS, plan_set_rows, split_rule::scatter),
+    OP(GET_ROWS_BACK, plan_get_rows_back, split_rule::scatter),
 
     OP(FLASH_ATTN_EXT, plan_flash_attn_ext, split_rule::none),
 
@@ -91,7 +108,7 @@ plan plan_node(const gpu::capabilities & caps, const ggml_tensor * node) {
     if (ggml_is_empty(node)) {
         return nothing();
     }
-    if (e->make != plan_view && exceeds_binding(caps, node)) {
+    if (e->make != plan_view && e->split != split_rule::own && exceeds_binding(caps, node)) {
         return plan_in_slices(caps, node, e->split, e->make);
     }
     return e->make(caps, node);

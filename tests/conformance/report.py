@@ -119,5 +119,6 @@ def docs(suite, results, ggml, device):
 
 
 def docs_row(name, count):
-    supported, checked = count["cases"] - count["unsupported"], count["passed"] + count["failed"]
-    return f"| {name} | {supported:,} / {count['cases']:,} | {count['passed']:,} / {checked:,} | {count['unchecked'] or ''} |"
+    cases, passed, unchecked = count["cases"], count["passed"], count["unchecked"] or ""
+    supported, checked = cases - count["unsupported"], passed + count["failed"]
+    return f"| {name} | {supported:,} / {cases:,} | {passed:,} / {checked:,} | {unchecked} |"

@@ -85,6 +85,7 @@ def plugin_environment(arguments):
         "GGML_WEBGPU_ADAPTER": arguments.adapter,
         "GGML_WEBGPU_DISABLE": arguments.disable,
         "GGML_WEBGPU_MAX_BINDING": arguments.max_binding,
+        "OMP_WAIT_POLICY": "passive",  # the CPU backend's threads spin else, on cores that the software GPU needs
         "XDG_RUNTIME_DIR": os.environ.get("XDG_RUNTIME_DIR", "/tmp"),
     }
     return {name: value for name, value in wanted.items() if value}
@@ -159,8 +160,8 @@ def main():
     batches = stock.batches(cases, seconds_of, min(share, SECONDS_A_PROCESS))
     results = run_batches(device, batches, arguments.jobs)
     results = {case: results[case] for case in cases if case in results}  # in the suite's order
-    everything = last | results
-    report.write_results(results_path, {case: everything[case] for case in dict.fromkeys(suite.listing) if case in everything})
+    known = last | results
+    report.write_results(results_path, {case: known[case] for case in dict.fromkeys(suite.listing) if case in known})
     shared_path = baseline_path.with_name("supported.txt")
     lost = report.lost_cases(baseline_path if baseline_path.exists() else shared_path, suite, results)
     show(suite, results, lost, device)

@@ -65,10 +65,10 @@ def load_suite(binary):
 def batches(cases, seconds_of, target):
     """Splits the cases into lists of at most about `target` seconds, each for one process, the longest first.
 
-    Cases with a dimension of millions need up to 11 GB each: all of them go into one list, so they never run at once.
+    Cases with a dimension of millions take minutes and up to 11 GB each: they are one list, so never run at once.
     """
     huge = [case for case in cases if any(int(n) >= 2_000_000 for n in re.findall(r"\d+", case.params))]
-    lists, seconds, length = [huge, []], 0.0, 0
+    lists, seconds, length = [[]], 0.0, 0
     for case in cases:
         if case in huge:
             continue
@@ -78,21 +78,22 @@ def batches(cases, seconds_of, target):
         lists[-1].append(case)
         seconds += seconds_of(case)
         length += len(str(case)) + 1
-    return sorted(filter(None, lists), key=lambda some: -sum(map(seconds_of, some)))
+    lists.sort(key=lambda some: -sum(map(seconds_of, some)))
+    return [some for some in [huge, *lists] if some]
 
 
 class Device:
     """One device of one plugin, on which the suite's cases run."""
 
     def __init__(self, binary, name, environment, timeout):
-        self.command = ["stdbuf", "-oL", binary, "test", "-b", name]  # by lines, so that a crash leaves none in a buffer
+        self.command = ["stdbuf", "-oL", binary, "test", "-b", name]  # by lines: a crash leaves none in a buffer
         self.environment = os.environ | environment
         self.name, self.timeout = name, timeout
         self.kernels_compiled = []  # one count a process
         self.stopping = threading.Event()
 
     def describe(self):
-        """Its description, after it was initialised once without a case. None, and the program's output, if it was not."""
+        """Its description, after it was initialised once without a case; if that fails, None, and its output shown."""
         probe = subprocess.run(self.command + ["-o", "NONE"], env=self.environment, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace")
         found = re.search(rf": {re.escape(self.name)}\n +Device description: (.*)", probe.stdout)
@@ -119,7 +120,7 @@ class Device:
                 cases = [case for case in cases if case.op != blamed.op]
 
     def run_process(self, cases):
-        """Runs the cases in one process. Returns the results of those that ended and, in words, what stopped the next."""
+        """Runs the cases in one process. Returns the results of those that ended and, in words, what ended the next."""
         process = subprocess.Popen(self.command + ["--output", "csv", "-o", ",".join(map(str, cases))],
                                    env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, errors="replace")

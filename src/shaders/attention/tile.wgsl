@@ -6,13 +6,10 @@
 #include "attention/result.wgsl"
 
 const ROWS4  = ROWS / 4u;
-// LANES threads share the columns of V, a few may be idle; GROUPS such groups share the positions.
+// LANES threads share the columns of V, some may be idle; GROUPS such groups share the positions, UNROLL at a time.
 const GROUPS = WORKGROUP / LANES;
-#if SUBGROUPS
-const PARTS = WORKGROUP / SUBGROUP_MIN;
-#else
-const PARTS = 16u;
-#endif
+const UNROLL = 4u;
+const PARTS  = 8u;
 
 alias Rows = array<vec4<f32>, ROWS4>;
 
@@ -101,28 +98,6 @@ fn scores(w: Work, j: u32) -> Rows {
     return s;
 }
 
-// Leaves one value a subgroup (or one of PARTS) in `parts`.
-#if SUBGROUPS
-fn share_max(s: Rows, local: u32, lane: u32, lanes: u32) {
-    for (var r = 0u; r < ROWS4; r++) {
-        let highest = subgroupMax(s[r]);
-        if (lane == 0u) {
-            parts[local / lanes * ROWS4 + r] = highest;
-        }
-    }
-    workgroupBarrier();
-}
-
-fn share_sum(s: Rows, local: u32, lane: u32, lanes: u32) {
-    for (var r = 0u; r < ROWS4; r++) {
-        let sum = subgroupAdd(s[r]);
-        if (lane == 0u) {
-            parts[local / lanes * ROWS4 + r] = sum;
-        }
-    }
-    workgroupBarrier();
-}
-#else
 fn share(s: Rows, local: u32) {
     workgroupBarrier();
     for (var r = 0u; r < ROWS4; r++) {
@@ -131,6 +106,8 @@ fn share(s: Rows, local: u32) {
     workgroupBarrier();
 }
 
+// Leaves PARTS values of each row in `parts`, the highest of all threads' among them. Subgroups would not help much here: all rows
+// at once are one vector operation a thread.
 fn share_max(s: Rows, local: u32) {
     share(s, local);
     if (local < PARTS * ROWS4) {
@@ -143,6 +120,7 @@ fn share_max(s: Rows, local: u32) {
     workgroupBarrier();
 }
 
+// The same for sums.
 fn share_sum(s: Rows, local: u32) {
     share(s, local);
     if (local < PARTS * ROWS4) {
@@ -154,7 +132,6 @@ fn share_sum(s: Rows, local: u32) {
     }
     workgroupBarrier();
 }
-#endif
 
 // Adds up the groups' sums of the rows 4 r4 + r, or stores the only group's. `o` holds them for all r4.
 fn finish(w: Work, r: u32, o: Rows, local: u32) {
@@ -184,11 +161,7 @@ fn finish(w: Work, r: u32, o: Rows, local: u32) {
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32
-#if SUBGROUPS
-        , @builtin(subgroup_size) lanes: u32, @builtin(subgroup_invocation_id) lane: u32
-#endif
-) {
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = group_index(wid, nwg);
     if (index >= params.groups) {
         return;
@@ -214,58 +187,53 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 
     for (var base = w.begin; base < w.end; base += WORKGROUP) {
         let s = scores(w, base + local);
-#if SUBGROUPS
-        share_max(s, local, lane, lanes);
-        let used = WORKGROUP / lanes;
-#else
         share_max(s, local);
-        let used = PARTS;
-#endif
         var seen = false;
         for (var r = 0u; r < ROWS4; r++) {
             var now = highest[r];
-            for (var i = 0u; i < used; i++) {
+            for (var i = 0u; i < PARTS; i++) {
                 now = max(now, parts[i * ROWS4 + r]);
             }
             seen = seen || any(now > vec4<f32>(MASKED));
+            if (any(now > highest[r])) {
+                let keep = exp(highest[r] - now);
+                highest[r] = now;
+                sum[r] *= keep;
+                o0[r] *= keep.x;
+                o1[r] *= keep.y;
+                o2[r] *= keep.z;
+                o3[r] *= keep.w;
+            }
             let weight = weight_of(s[r], now);
-            let keep   = exp(highest[r] - now);
             weights[local * ROWS4 + r] = weight;
-            highest[r] = now;
-            sum[r] = keep * sum[r] + weight;
-            o0[r] *= keep.x;
-            o1[r] *= keep.y;
-            o2[r] *= keep.z;
-            o3[r] *= keep.w;
+            sum[r] += weight;
         }
         workgroupBarrier();
-        if (seen && c < V_QUADS && group < GROUPS) {
-            let tile = min(WORKGROUP, w.end - base);
+        if (seen && c < V_QUADS) {
+            let last = min(WORKGROUP, w.end - base) - 1u;
             let start = w.v + base * params.v_nb.y;
-            for (var j = group; j < tile; j += GROUPS) {
-                let v = v_row_quad(start + j * params.v_nb.y, c);
-                for (var r = 0u; r < ROWS4; r++) {
-                    let p = weights[j * ROWS4 + r];
-                    o0[r] += p.x * v;
-                    o1[r] += p.y * v;
-                    o2[r] += p.z * v;
-                    o3[r] += p.w * v;
+            for (var first = group; first <= last; first += UNROLL * GROUPS) {
+                for (var u = 0u; u < UNROLL; u++) {
+                    // Weights past the last position are 0.
+                    let j = first + u * GROUPS;
+                    let v = v_row_quad(start + min(j, last) * params.v_nb.y, c);
+                    for (var r = 0u; r < ROWS4; r++) {
+                        let p = weights[j * ROWS4 + r];
+                        o0[r] += p.x * v;
+                        o1[r] += p.y * v;
+                        o2[r] += p.z * v;
+                        o3[r] += p.w * v;
+                    }
                 }
             }
         }
     }
 
-#if SUBGROUPS
-    share_sum(sum, local, lane, lanes);
-    let used = WORKGROUP / lanes;
-#else
     share_sum(sum, local);
-    let used = PARTS;
-#endif
     if (local == 0u) {
         for (var r = 0u; r < ROWS4; r++) {
             var total = vec4<f32>();
-            for (var i = 0u; i < used; i++) {
+            for (var i = 0u; i < PARTS; i++) {
                 total += parts[i * ROWS4 + r];
             }
             row_max[r] = highest[r];

@@ -78,6 +78,12 @@ fn glu_silu(x: f32, g: f32) -> f32 { return op_silu(x) * g; }
 fn glu_gelu_erf(x: f32, g: f32) -> f32 { return op_gelu_erf(x) * g; }
 fn glu_gelu_quick(x: f32, g: f32) -> f32 { return op_gelu_quick(x) * g; }
 
+// The derivative of silu at x, times g.
+fn glu_silu_back(x: f32, g: f32) -> f32 {
+    let s = 1.0 / (1.0 + exp(-x));
+    return g * s * (1.0 + x * (1.0 - s));
+}
+
 fn glu_silu_clamp(x: f32, g: f32) -> f32 {
     return op_silu(min(x, params.limit)) * clamp(g, -params.limit, params.limit);
 }

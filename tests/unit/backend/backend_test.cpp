@@ -1,4 +1,6 @@
 // ggml's backend interface: streams of graphs and transfers.
+#include "child.h"
+#include "graph/memory.h"
 #include "host.h"
 
 #include <thread>
@@ -161,4 +163,28 @@ TEST_F(backend, memory_may_outlive_the_stream_that_filled_it) {
     float found[3] = {};
     ggml_backend_tensor_get(t, found, 0, sizeof found);
     EXPECT_TRUE(std::equal(data, data + 3, found));
+}
+
+// ggml's transfers return nothing, so a failed one is logged and makes the graphs after it fail.
+TEST(child, DISABLED_loses_its_device) {
+    test::backend_ref on(ggml_backend_dev_init(test::ggml_device(), nullptr));
+    addition          sum(on.get(), 1001);
+    sum.set(on.get(), 1, 2);
+    ASSERT_EQ(ggml_backend_graph_compute(on.get(), sum.graph), GGML_STATUS_SUCCESS);
+    std::printf("the device goes\n");
+    gpu::wgpu().DeviceDestroy(graph::memory_of(sum.y)->owner().handle());
+    for (int i = 0; i < 3; i++) {
+        sum.set(on.get(), 1, 2);
+        sum.result(on.get());
+        EXPECT_NE(ggml_backend_graph_compute(on.get(), sum.graph), GGML_STATUS_SUCCESS);
+    }
+    EXPECT_EQ(test::buffer_ref(ggml_backend_alloc_buffer(on.get(), 1000)), nullptr);
+}
+
+TEST_F(backend, a_lost_device_fails_what_follows_and_the_host_lives) {
+    const std::string output = test::run_child("child.DISABLED_loses_its_device", "LC_ALL=C");
+    EXPECT_NE(output.find("ended well"), std::string::npos) << output;
+    const std::string after = output.substr(std::min(output.size(), output.find("the device goes")));
+    EXPECT_EQ(test::count_of(after, "graph not computed"), 3u) << output;
+    EXPECT_LE(test::count_of(after, "ggml-webgpu: "), 8u) << output;
 }

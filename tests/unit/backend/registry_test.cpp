@@ -1,36 +1,15 @@
 // Whatever stands in the way of a device, the host sees none, reads one line, and goes on. Each case is a process of its
 // own, as the library is loaded once.
+#include "child.h"
 #include "host.h"
 
 #include <cstdio>
-#include <regex>
-#include <unistd.h>
 
 // What the children do. Disabled, so it runs only where a test below asks for it.
 TEST(child, DISABLED_lists_devices) {
     const size_t n = ggml_backend_reg_dev_count(ggml_backend_webgpu_reg());
     std::printf("devices: %zu, past the end: %s, backend: %s\n", n, ggml_backend_reg_dev_get(ggml_backend_webgpu_reg(), n) == nullptr ? "null" : "some",
                 n > 0 || ggml_backend_webgpu_init(0) == nullptr ? "as expected" : "from nowhere");
-}
-
-static std::string child_output(const std::string & environment) {
-    char    self[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0) {
-        return "";
-    }
-    const std::string command = "env " + environment + " '" + std::string(self, length) +
-                                "' --gtest_also_run_disabled_tests --gtest_filter=child.DISABLED_lists_devices 2>&1";
-    std::string output;
-    if (FILE * pipe = popen(command.c_str(), "r")) {
-        char   part[4096];
-        size_t n;
-        while ((n = fread(part, 1, sizeof part, pipe)) > 0) {
-            output.append(part, n);
-        }
-        output += pclose(pipe) == 0 ? "ended well\n" : "failed\n";
-    }
-    return output;
 }
 
 struct obstacle {
@@ -42,11 +21,10 @@ class registry : public testing::TestWithParam<obstacle> {};
 
 TEST_P(registry, has_no_device_and_says_why_in_one_line) {
     const auto &      c      = GetParam();
-    const std::string output = child_output(c.environment);
+    const std::string output = test::run_child("child.DISABLED_lists_devices", c.environment);
     EXPECT_NE(output.find("devices: 0, past the end: null, backend: as expected"), std::string::npos) << output;
     EXPECT_NE(output.find("ended well"), std::string::npos) << output;
-    const std::regex line("ggml-webgpu: no WebGPU device: [^\n]*\n");
-    EXPECT_EQ(std::distance(std::sregex_iterator(output.begin(), output.end(), line), std::sregex_iterator()), 1) << output;
+    EXPECT_EQ(test::count_of(output, "ggml-webgpu: no WebGPU device: "), 1u) << output;
     EXPECT_NE(output.find(c.says), std::string::npos) << output;
 }
 
@@ -58,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(obstacles, registry,
                                          obstacle{ "GGML_WEBGPU_DEBUG=maybe", "GGML_WEBGPU_DEBUG" }));
 
 TEST(registry, finds_the_device_and_ends_well) {
-    const std::string output = child_output("LC_ALL=C");
+    const std::string output = test::run_child("child.DISABLED_lists_devices", "LC_ALL=C");
     EXPECT_NE(output.find("devices: 1, past the end: null"), std::string::npos) << output;
     EXPECT_NE(output.find("ended well"), std::string::npos) << output;
 }

@@ -77,3 +77,45 @@ TEST(device, threads_share_it) {
     }
     EXPECT_TRUE(gpu->health().ok()) << gpu->health().text();
 }
+
+// Without a device to itself, a lost one would end the other tests.
+static std::shared_ptr<gpu::device> another_device() {
+    auto user = gpu::read_settings();
+    EXPECT_TRUE(user.ok());
+    auto adapters = gpu::find_adapters(*user);
+    EXPECT_TRUE(adapters.ok());
+    auto made = gpu::device::open(adapters->front(), *user);
+    EXPECT_TRUE(made.ok()) << made.why().text();
+    return *made;
+}
+
+TEST(device, a_lost_one_answers_every_call_with_a_failure) {
+    auto gpu    = another_device();
+    auto memory = gpu->create_buffer(1000, "test");
+    ASSERT_TRUE(memory.ok());
+    ASSERT_TRUE(gpu->fill(*memory, 1, 3, 5).ok());
+    gpu::wgpu().DeviceDestroy(gpu->handle());
+    uint8_t byte = 0;
+    EXPECT_FALSE(gpu->read(*memory, 0, &byte, 1).ok());
+    EXPECT_FALSE(gpu->health().ok());
+    EXPECT_FALSE(gpu->write(*memory, 0, &byte, 1).ok());
+    EXPECT_FALSE(gpu->fill(*memory, 1, 3, 5).ok());
+    EXPECT_FALSE(gpu->copy(*memory, 0, *memory, 100, 4).ok());
+    EXPECT_FALSE(gpu->create_buffer(1000, "test").ok());
+    EXPECT_FALSE(gpu->wait_idle().ok());
+}
+
+TEST(device, opening_and_closing_gives_all_back) {
+    test::device();
+    size_t first = 0;
+    for (int i = 0; i < 30; i++) {
+        auto gpu    = another_device();
+        auto memory = gpu->create_buffer(1000, "test");
+        ASSERT_TRUE(memory.ok());
+        ASSERT_TRUE(gpu->fill(*memory, 1, 3, 5).ok());
+        if (i == 10) {
+            first = test::resident_bytes();
+        }
+    }
+    EXPECT_LT(test::resident_bytes(), first + (16u << 20));
+}
