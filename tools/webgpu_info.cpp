@@ -1,8 +1,13 @@
-// webgpu-info: what ggml-webgpu finds on this machine and what it can use there.
+// webgpu-info: what ggml-webgpu finds on this machine, and with --why what it cannot compute there and for which reason.
 #include "gpu/adapter.h"
+#include "ops/plan.h"
+
+#include <ggml.h>
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
+#include <memory>
 
 static const char * name_of(gpu::capabilities::kind kind) {
     switch (kind) {
@@ -44,7 +49,72 @@ static void print(size_t index, const gpu::capabilities & caps) {
     std::printf("\n");
 }
 
-static gpu::status list() {
+//
+// what cannot be computed
+//
+
+// Ops that know about types, each applied to small tensors of `type`. Rows of 256 values hold whole blocks of any type.
+struct probe {
+    const char * name;
+    ggml_tensor * (*make)(ggml_context * c, ggml_type type);
+};
+
+static ggml_tensor * floats(ggml_context * c, int64_t ne0, int64_t ne1, int64_t ne2 = 1) {
+    return ggml_new_tensor_3d(c, GGML_TYPE_F32, ne0, ne1, ne2);
+}
+
+static constexpr probe probes[] = {
+    { "GET_ROWS",
+      [](ggml_context * c, ggml_type t) { return ggml_get_rows(c, ggml_new_tensor_2d(c, t, 256, 8), ggml_new_tensor_1d(c, GGML_TYPE_I32, 4)); } },
+    { "SET_ROWS",
+      [](ggml_context * c, ggml_type t) {
+          return ggml_set_rows(c, ggml_new_tensor_2d(c, t, 256, 8), floats(c, 256, 4), ggml_new_tensor_1d(c, GGML_TYPE_I64, 4));
+      } },
+    { "CPY from", [](ggml_context * c, ggml_type t) { return ggml_cpy(c, ggml_new_tensor_2d(c, t, 256, 8), floats(c, 256, 8)); } },
+    { "CPY to", [](ggml_context * c, ggml_type t) { return ggml_cpy(c, floats(c, 256, 8), ggml_new_tensor_2d(c, t, 256, 8)); } },
+    { "MUL_MAT", [](ggml_context * c, ggml_type t) { return ggml_mul_mat(c, ggml_new_tensor_2d(c, t, 256, 64), floats(c, 256, 32)); } },
+    { "MUL_MAT_ID",
+      [](ggml_context * c, ggml_type t) {
+          return ggml_mul_mat_id(c, ggml_new_tensor_3d(c, t, 256, 64, 4), floats(c, 256, 2, 8), ggml_new_tensor_2d(c, GGML_TYPE_I32, 2, 8));
+      } },
+    { "OUT_PROD", [](ggml_context * c, ggml_type t) { return ggml_out_prod(c, ggml_new_tensor_2d(c, t, 256, 16), floats(c, 64, 16)); } },
+    { "FLASH_ATTN_EXT",
+      [](ggml_context * c, ggml_type t) {
+          return ggml_flash_attn_ext(c, floats(c, 256, 8, 4), ggml_new_tensor_3d(c, t, 256, 512, 4), ggml_new_tensor_3d(c, t, 256, 512, 4), nullptr,
+                                     0.0625f, 0.0f, 0.0f);
+      } },
+};
+
+static void print_missing_ops(const gpu::capabilities & caps) {
+    std::printf("  ops without a kernel:");
+    for (int op = 0; op < GGML_OP_COUNT; op++) {
+        ggml_tensor empty = {};  // so that only the op is looked at
+        empty.op          = static_cast<ggml_op>(op);
+        if (!ops::plan_node(caps, &empty).supported()) {
+            std::printf(" %s", ggml_op_name(empty.op));
+        }
+    }
+    std::printf("\n");
+}
+
+static void print_missing_types(const gpu::capabilities & caps) {
+    for (const probe & p : probes) {
+        std::printf("  %s:\n", p.name);
+        for (int i = 0; i < GGML_TYPE_COUNT; i++) {
+            const auto type = static_cast<ggml_type>(i);
+            if (ggml_blck_size(type) == 0) {
+                continue;  // a number no longer in use
+            }
+            std::unique_ptr<ggml_context, decltype(&ggml_free)> context(ggml_init({ 8 * ggml_tensor_overhead(), nullptr, true }), ggml_free);
+            const ops::plan plan = ops::plan_node(caps, p.make(context.get(), type));
+            if (!plan.supported()) {
+                std::printf("    %-8s %s\n", ggml_type_name(type), plan.why.c_str());
+            }
+        }
+    }
+}
+
+static gpu::status list(bool why) {
     auto user = gpu::read_settings();
     if (!user.ok()) {
         return user.why();
@@ -59,13 +129,23 @@ static gpu::status list() {
         return adapters.why();
     }
     for (size_t i = 0; i < adapters->size(); i++) {
-        print(i, (*adapters)[i]->caps());
+        const gpu::capabilities & caps = (*adapters)[i]->caps();
+        print(i, caps);
+        if (why) {
+            print_missing_ops(caps);
+            print_missing_types(caps);
+        }
     }
     return {};
 }
 
-int main() {
-    const gpu::status listed = list();
+int main(int argc, char ** argv) {
+    const bool why = argc == 2 && std::strcmp(argv[1], "--why") == 0;
+    if (argc > 1 && !why) {
+        std::fprintf(stderr, "usage: webgpu-info [--why]\n");
+        return 2;
+    }
+    const gpu::status listed = list(why);
     if (!listed.ok()) {
         std::fprintf(stderr, "webgpu-info: %s\n", listed.text().c_str());
     }

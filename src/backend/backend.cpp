@@ -31,9 +31,12 @@ static void free_backend(ggml_backend_t backend) {
 static void synchronize(ggml_backend_t backend) {
     backend_context & context = context_of(backend);
     const gpu::status done    = guarded([&] { return context.executor.synchronize(); });
-    if (!done.ok() && context.unreported.ok()) {
+    if (done.ok()) {
+        return;
+    }
+    context.unreported = done;
+    if (context.executor.device().health().ok()) {  // else the device has logged it
         gpu::log(gpu::log_level::error, "%s: %s", context.device.name(), done.text().c_str());
-        context.unreported = done;
     }
 }
 

@@ -129,11 +129,12 @@ result<std::shared_ptr<device>> device::open(std::shared_ptr<adapter> from, cons
 // health
 //
 
-void device::report(const std::string & problem) {
+void device::report(std::string problem) {
+    std::replace(problem.begin(), problem.end(), '\n', ' ');
     std::lock_guard guard(health_lock_);
     if (problem_.empty()) {
-        problem_ = problem;
-        log(log_level::error, "%s", problem.c_str());
+        problem_ = std::move(problem);
+        log(log_level::error, "%s", problem_.c_str());
     }
 }
 

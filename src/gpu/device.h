@@ -99,7 +99,7 @@ private:
     status finish(WGPUCommandEncoder encoder);
     status read_chunk(const buffer_ref & from, uint64_t offset, uint8_t * data, uint64_t size);
     status edit_words(const buffer_ref & to, uint64_t first_word, uint64_t words, uint32_t value, uint32_t first_mask, uint32_t last_mask);
-    void   report(const std::string & problem);
+    void   report(std::string problem);
 
     std::shared_ptr<adapter>      adapter_;
     settings                      user_;

@@ -67,13 +67,14 @@ operand bind_optional(const char * name, const ggml_tensor * t, uint64_t spare, 
     return t != nullptr ? bind(name, t) : bind_scratch(name, spare, spare_bytes, type);
 }
 
-uint32_t largest_rows(const attention_tuning & tuning, const gpu::capabilities & caps, const attention & a) {
-    const uint64_t per_row = (a.k->ne[0] + 4 + tuning.threads + 64) * sizeof(float);
-    uint32_t       rows    = tuning.rows;
-    while (rows > 4 && rows * per_row > caps.workgroup_memory) {
-        rows /= 2;
+// Rows of a tile: no more than there are, and than fit into workgroup memory.
+uint32_t tile_rows_for(const attention_tuning & tuning, const gpu::capabilities & caps, const attention & a, uint32_t rows) {
+    const uint64_t per_row   = (a.k->ne[0] + 4 + tuning.threads + 16) * sizeof(float);
+    uint32_t       tile_rows = tuning.rows;
+    while (tile_rows > 4 && (tile_rows >= 2 * rows || tile_rows * per_row > caps.workgroup_memory)) {
+        tile_rows /= 2;
     }
-    return rows;
+    return tile_rows;
 }
 
 uint32_t power_of_two_below(uint64_t n) {
@@ -113,7 +114,7 @@ void add_steps(const gpu::capabilities & caps, plan & p, const attention & a) {
     const uint32_t         rows        = positions * group_heads;
     const uint32_t         v_quads     = static_cast<uint32_t>((a.v->ne[0] + 3) / 4);
 
-    const uint32_t tile_rows = largest_rows(tuning, caps, a);
+    const uint32_t tile_rows = tile_rows_for(tuning, caps, a, rows);
     const uint32_t row_tiles = static_cast<uint32_t>(groups_for(rows, tile_rows));
     const uint32_t threads   = v_quads > tuning.threads ? 256 : tuning.threads;
 
@@ -133,7 +134,11 @@ void add_steps(const gpu::capabilities & caps, plan & p, const attention & a) {
 
     step s;
     s.kernel = gpu::kernel_name("attention/tile").threads(threads);
-    s.kernel.define("ROWS", tile_rows).define("LANES", power_of_two_above(std::max(v_quads, 4u)));
+    const uint32_t lanes = power_of_two_above(std::max(v_quads, 4u));
+    s.kernel.define("ROWS", tile_rows).define("LANES", lanes);
+    if (caps.subgroups && lanes >= caps.subgroup_max) {
+        s.kernel.define("GROUPS_IN_TURN");
+    }
     if (dst_quads) {
         s.kernel.define("DST_QUADS");
     }

@@ -92,7 +92,6 @@ public:
     plan whole;
 
 private:
-    static constexpr int64_t block = 256;  // of values; all types' blocks divide it
     static constexpr int first_source_along_2[GGML_MAX_SRC] = { 2, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
 
     ggml_tensor * part(const ggml_tensor * t, int d, int64_t begin, int64_t end) { return part_of(t, d, begin, end, whole.slices); }
@@ -131,10 +130,25 @@ private:
             }
             along[i] = d;
         }
-        if (d == 0) {  // between blocks of any type
-            return node.ne[0] > block && cut_at(node, 0, (node.ne[0] + block) / (2 * block) * block, along, [](ggml_tensor &, int64_t) {});
+        if (d > 0) {
+            return node.ne[d] > 1 && cut(node, d, along);
         }
-        return node.ne[d] > 1 && cut(node, d, along);
+        const bool    quantised = ggml_is_quantized(node.type) || std::any_of(std::begin(node.src), std::end(node.src), is_quantised);
+        const int64_t unit      = quantised ? 256 : node.ne[0] > 4 ? 4 : 1;  // all types' blocks divide 256
+        return node.ne[0] > unit && cut_at(node, 0, (node.ne[0] / unit + 1) / 2 * unit, along, [](ggml_tensor &, int64_t) {});
+    }
+
+    static bool is_quantised(const ggml_tensor * t) { return t != nullptr && ggml_is_quantized(t->type); }
+
+    // As cut_shared, along that dimension which spreads a tensor that does not fit the widest.
+    bool cut_widest(const ggml_tensor & node) {
+        const ggml_tensor * wide = &node;
+        for (int i = 0; i < GGML_MAX_SRC && fits(caps_, wide); i++) {
+            wide = node.src[i] != nullptr ? node.src[i] : wide;
+        }
+        int by_stride[GGML_MAX_DIMS] = { 3, 2, 1, 0 };
+        std::stable_sort(std::begin(by_stride), std::end(by_stride), [&](int a, int b) { return wide->nb[a] > wide->nb[b]; });
+        return std::any_of(std::begin(by_stride), std::end(by_stride), [&](int d) { return wide->ne[d] > 1 && cut_shared(node, d); });
     }
 
     // A window of half the table's entries along `d` each; the table is dst or source 0.
@@ -285,10 +299,7 @@ private:
                 }
                 return fits(caps_, node.src[0]) ? cut_table(node, true, 1) : cut_source_rows(node);
             case split_rule::copy:
-                if (reshape_copy(node)) {
-                    return true;
-                }
-                return cut_shared(node, 3) || cut_shared(node, 2) || cut_shared(node, 1) || cut_shared(node, 0);
+                return reshape_copy(node) || cut_widest(node);
             case split_rule::routed:
                 if (node.ne[2] > 1 && (!fits(caps_, node.src[1]) || !fits(caps_, &node))) {
                     return cut(node, 2, tokens);

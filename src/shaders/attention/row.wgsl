@@ -10,9 +10,8 @@ fn self_row_quad(row: u32, q: u32) -> vec4<f32> {
     const quads_per_block = self_BLOCK_VALUES / 4u;
     return self_quad(row + q / quads_per_block, q % quads_per_block);
 #elif self_HALVES
-    let pair  = (params.self_offset >> 3u) + (row >> 2u) + q;
-    let words = self_quad_word(pair >> 1u);
-    return self_unpack(select(words.xy, words.zw, (pair & 1u) == 1u));
+    let word = (params.self_offset >> 2u) + (row >> 1u) + 2u * q;
+    return self_unpack(vec2<u32>(self_word(word), self_word(word + 1u)));
 #elif self_QUADS
     return self_quad(row + 4u * q, 0u);
 #else

@@ -133,6 +133,24 @@ fn share_sum(s: Rows, local: u32) {
     workgroupBarrier();
 }
 
+// Adds to the sums of all rows the weighted quads `c` of every GROUPSth row of V from `group` on. Weights past `last` are 0.
+fn add_values(o0: ptr<function, Rows>, o1: ptr<function, Rows>, o2: ptr<function, Rows>, o3: ptr<function, Rows>,
+              start: u32, c: u32, group: u32, last: u32) {
+    for (var first = group; first <= last; first += UNROLL * GROUPS) {
+        for (var u = 0u; u < UNROLL; u++) {
+            let j = first + u * GROUPS;
+            let v = v_row_quad(start + min(j, last) * params.v_nb.y, c);
+            for (var r = 0u; r < ROWS4; r++) {
+                let p = weights[j * ROWS4 + r];
+                (*o0)[r] += p.x * v;
+                (*o1)[r] += p.y * v;
+                (*o2)[r] += p.z * v;
+                (*o3)[r] += p.w * v;
+            }
+        }
+    }
+}
+
 // Adds up the groups' sums of the rows 4 r4 + r, or stores the only group's. `o` holds them for all r4.
 fn finish(w: Work, r: u32, o: Rows, local: u32) {
     let c     = local % LANES;
@@ -210,22 +228,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         }
         workgroupBarrier();
         if (seen && c < V_QUADS) {
-            let last = min(WORKGROUP, w.end - base) - 1u;
+            let last  = min(WORKGROUP, w.end - base) - 1u;
             let start = w.v + base * params.v_nb.y;
-            for (var first = group; first <= last; first += UNROLL * GROUPS) {
-                for (var u = 0u; u < UNROLL; u++) {
-                    // Weights past the last position are 0.
-                    let j = first + u * GROUPS;
-                    let v = v_row_quad(start + min(j, last) * params.v_nb.y, c);
-                    for (var r = 0u; r < ROWS4; r++) {
-                        let p = weights[j * ROWS4 + r];
-                        o0[r] += p.x * v;
-                        o1[r] += p.y * v;
-                        o2[r] += p.z * v;
-                        o3[r] += p.w * v;
-                    }
+#if GROUPS_IN_TURN
+            // The same for every thread of a subgroup, in a form that compilers see.
+            for (var g = 0u; g < GROUPS; g++) {
+                if (g == group) {
+                    add_values(&o0, &o1, &o2, &o3, start, c, g, last);
                 }
             }
+#else
+            add_values(&o0, &o1, &o2, &o3, start, c, group, last);
+#endif
         }
     }
 

@@ -1,6 +1,7 @@
 // Sorts segments of rows in workgroup memory and stores the first `keep` indices of each. A segment is a power of two; a tile
 // holds one or more. Threads sort eight values each, then runs of equal length are merged in pairs: each thread finds by
-// bisection where its eight values of the merged run come from (merge path). Equal values keep their order.
+// bisection where its eight values of the merged run come from (merge path). Past `keep` a run does not matter. Equal values
+// keep their order.
 #include "lib/grid.wgsl"
 #include "sort/key.wgsl"
 #include "codecs/{dst_TYPE}.wgsl" as dst
@@ -79,33 +80,39 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     workgroupBarrier();
 
     for (var run = ITEMS; run < params.segment; run *= 2u) {
+        let used    = min(run, params.keep); // of each of the two runs
         let a_first = mine / (2u * run) * (2u * run);
         let b_first = a_first + run;
         let before  = mine - a_first; // values of the merged run before this thread's
-        var low     = max(before, run) - run;
-        var high    = min(before, run);
-        while (low < high) {
-            let middle = (low + high) / 2u;
-            if (keys[a_first + middle] <= keys[b_first + before - 1u - middle]) {
-                low = middle + 1u;
-            } else {
-                high = middle;
+        let needed  = before < min(2u * used, params.keep);
+        if (needed) {
+            var low  = max(before, used) - used;
+            var high = min(before, used);
+            while (low < high) {
+                let middle = (low + high) / 2u;
+                if (keys[a_first + middle] <= keys[b_first + before - 1u - middle]) {
+                    low = middle + 1u;
+                } else {
+                    high = middle;
+                }
+            }
+            var a = low;
+            var b = before - low;
+            for (var j = 0u; j < ITEMS; j++) {
+                let take_a = b >= used || (a < used && keys[a_first + a] <= keys[b_first + b]);
+                let slot   = select(b_first + b, a_first + a, take_a);
+                k[j]       = keys[slot];
+                v[j]       = indices[slot];
+                a += select(0u, 1u, take_a);
+                b += select(1u, 0u, take_a);
             }
         }
-        var a = low;
-        var b = before - low;
-        for (var j = 0u; j < ITEMS; j++) {
-            let take_a = b >= run || (a < run && keys[a_first + a] <= keys[b_first + b]);
-            let slot   = select(b_first + b, a_first + a, take_a);
-            k[j]       = keys[slot];
-            v[j]       = indices[slot];
-            a += select(0u, 1u, take_a);
-            b += select(1u, 0u, take_a);
-        }
         workgroupBarrier();
-        for (var j = 0u; j < ITEMS; j++) {
-            keys[mine + j]    = k[j];
-            indices[mine + j] = v[j];
+        if (needed) {
+            for (var j = 0u; j < ITEMS; j++) {
+                keys[mine + j]    = k[j];
+                indices[mine + j] = v[j];
+            }
         }
         workgroupBarrier();
     }
