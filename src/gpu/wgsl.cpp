@@ -31,8 +31,8 @@ public:
 
 private:
     struct op { std::string_view text; int level; };
-    static constexpr op ops[] = { { "||", 1 }, { "&&", 2 }, { "==", 3 }, { "!=", 3 }, { "<=", 4 }, { ">=", 4 },
-                                  { "<", 4 },  { ">", 4 },  { "+", 5 },  { "-", 5 },  { "*", 6 },  { "/", 6 } };
+    static constexpr op ops[] = { { "||", 1 }, { "&&", 2 }, { "==", 3 }, { "!=", 3 }, { "<<", 5 }, { ">>", 5 }, { "<=", 4 }, { ">=", 4 },
+                                  { "<", 4 },  { ">", 4 },  { "+", 6 },  { "-", 6 },  { "*", 7 },  { "/", 7 } };
 
     void skip() { rest_ = trim(rest_); }
 
@@ -93,6 +93,7 @@ private:
             const long right = binary(found->level);
             const std::string_view t = found->text;
             left = t == "||" ? (left || right) : t == "&&" ? (left && right) : t == "==" ? left == right : t == "!=" ? left != right
+                 : t == "<<" ? left << right : t == ">>" ? left >> right
                  : t == "<=" ? left <= right : t == ">=" ? left >= right : t == "<" ? left < right : t == ">" ? left > right
                  : t == "+" ? left + right : t == "-" ? left - right : t == "*" ? left * right : right != 0 ? left / right : 0;
         }

@@ -67,16 +67,6 @@ operand bind_optional(const char * name, const ggml_tensor * t, uint64_t spare, 
     return t != nullptr ? bind(name, t) : bind_scratch(name, spare, spare_bytes, type);
 }
 
-// Rows of a tile: no more than there are, and than fit into workgroup memory.
-uint32_t tile_rows_for(const attention_tuning & tuning, const gpu::capabilities & caps, const attention & a, uint32_t rows) {
-    const uint64_t per_row   = (a.k->ne[0] + 4 + tuning.threads + 16) * sizeof(float);
-    uint32_t       tile_rows = tuning.rows;
-    while (tile_rows > 4 && (tile_rows >= 2 * rows || tile_rows * per_row > caps.workgroup_memory)) {
-        tile_rows /= 2;
-    }
-    return tile_rows;
-}
-
 uint32_t power_of_two_below(uint64_t n) {
     uint32_t p = 1;
     while (2ull * p <= n) {
@@ -88,6 +78,46 @@ uint32_t power_of_two_below(uint64_t n) {
 uint32_t power_of_two_above(uint64_t n) {
     const uint32_t below = power_of_two_below(n);
     return below == n ? below : 2 * below;
+}
+
+// The kernel for a shape, and how its threads are shared out.
+struct kernel_choice {
+    const char * shader;
+    uint32_t     rows;      // of a workgroup
+    uint32_t     threads;
+    uint32_t     lanes;     // threads that share the columns of V
+    uint32_t     team = 0;  // decode: threads that share a row of K
+};
+
+// Threads that share a row of K: as few idle and as many as possible.
+uint32_t team_for(const gpu::capabilities & caps, uint64_t octets) {
+    uint32_t best = 4;
+    for (uint32_t team = 8; team <= std::min(caps.subgroup_min, 32u); team *= 2) {
+        if (groups_for(octets, team) * team <= groups_for(octets, best) * best) {
+            best = team;
+        }
+    }
+    return best;
+}
+
+kernel_choice choose_kernel(const attention_tuning & tuning, const gpu::capabilities & caps, const attention & a, uint32_t rows) {
+    const uint32_t v_quads  = static_cast<uint32_t>(groups_for(a.v->ne[0], 4));
+    const uint32_t k_octets = static_cast<uint32_t>(groups_for(a.k->ne[0], 8));
+    if (caps.subgroups && caps.subgroup_min >= 4 && rows <= 8 && v_quads <= tuning.threads) {
+        const uint32_t team  = team_for(caps, k_octets);
+        const uint64_t share = groups_for(k_octets, team);
+        if (share <= 4) {
+            return { "attention/decode", rows > 4 && share == 1 ? 8u : 4u, tuning.threads, power_of_two_above(std::max((v_quads + 1) / 2, 4u)), team };
+        }
+    }
+    // No more rows than there are, and than fit into workgroup memory.
+    const uint32_t threads   = v_quads > tuning.threads ? 256 : tuning.threads;
+    const uint64_t row_bytes = (a.k->ne[0] + 4 + threads + 16) * sizeof(float);
+    uint32_t       tile_rows = tuning.rows;
+    while (tile_rows > 4 && (tile_rows >= 2 * rows || tile_rows * row_bytes > caps.workgroup_memory)) {
+        tile_rows /= 2;
+    }
+    return { "attention/tile", tile_rows, threads, power_of_two_above(std::max(v_quads, 4u)) };
 }
 
 const char * refusal(const ggml_tensor * dst) {
@@ -114,13 +144,12 @@ void add_steps(const gpu::capabilities & caps, plan & p, const attention & a) {
     const uint32_t         rows        = positions * group_heads;
     const uint32_t         v_quads     = static_cast<uint32_t>((a.v->ne[0] + 3) / 4);
 
-    const uint32_t tile_rows = tile_rows_for(tuning, caps, a, rows);
-    const uint32_t row_tiles = static_cast<uint32_t>(groups_for(rows, tile_rows));
-    const uint32_t threads   = v_quads > tuning.threads ? 256 : tuning.threads;
+    const kernel_choice choice    = choose_kernel(tuning, caps, a, rows);
+    const uint32_t      row_tiles = static_cast<uint32_t>(groups_for(rows, choice.rows));
 
     const uint64_t units  = uint64_t(row_tiles) * kv_heads * batches;
-    uint32_t       splits = std::min(power_of_two_below(std::max<uint64_t>(tuning.groups / units, 1)), power_of_two_below(std::max<uint64_t>(kv / threads, 1)));
-    const uint32_t chunk  = static_cast<uint32_t>(groups_for(groups_for(kv, splits), threads) * threads);
+    uint32_t       splits = std::min(power_of_two_below(std::max<uint64_t>(tuning.groups / units, 1)), power_of_two_below(std::max<uint64_t>(kv / choice.threads, 1)));
+    const uint32_t chunk  = static_cast<uint32_t>(groups_for(groups_for(kv, splits), choice.threads) * choice.threads);
 
     const float scale   = param_f32(a.dst, 0);
     const float softcap = param_f32(a.dst, 2);
@@ -133,10 +162,10 @@ void add_steps(const gpu::capabilities & caps, plan & p, const attention & a) {
     p.scratch                    = std::max(p.scratch, 2 * spare_bytes + partial_bytes);
 
     step s;
-    s.kernel = gpu::kernel_name("attention/tile").threads(threads);
-    const uint32_t lanes = power_of_two_above(std::max(v_quads, 4u));
-    s.kernel.define("ROWS", tile_rows).define("LANES", lanes);
-    if (caps.subgroups && lanes >= caps.subgroup_max) {
+    s.kernel = gpu::kernel_name(choice.shader).threads(choice.threads).define("ROWS", choice.rows).define("LANES", choice.lanes);
+    if (choice.team != 0) {
+        s.kernel.define("TEAM", choice.team).define("UNROLL", 4);
+    } else if (caps.subgroups && choice.lanes >= caps.subgroup_max) {
         s.kernel.define("GROUPS_IN_TURN");
     }
     if (dst_quads) {

@@ -23,16 +23,30 @@ var<workgroup> weights: array<vec4<f32>, WORKGROUP * ROWS4>;
 var<workgroup> parts: array<vec4<f32>, PARTS * ROWS4>;
 var<workgroup> columns: array<vec4<f32>, 2u * WORKGROUP>;
 
+struct Masks {
+    start: array<u32, ROWS>,
+    slope: array<f32, ROWS>,
+}
+
+fn masks(w: Work) -> Masks {
+    var m: Masks;
+    for (var r = 0u; r < ROWS; r++) {
+        let row = clamped_row(w, r);
+        m.start[r] = mask_start(w, row);
+        m.slope[r] = slope_of(w, row);
+    }
+    return m;
+}
+
 // What the mask adds to the rows at position j.
-fn biases(w: Work, j: u32) -> Rows {
+fn biases(m: Masks, j: u32, end: u32) -> Rows {
     var bias: Rows;
     for (var r = 0u; r < ROWS; r++) {
         var b = MASKED;
-        if (j < w.end) {
+        if (j < end) {
             b = 0.0;
             if (params.has_mask != 0u) {
-                let row = clamped_row(w, r);
-                b = mask_value(mask_bits(mask_start(w, row) + j), slope_of(w, row));
+                b = mask_value(mask_bits(m.start[r] + j), m.slope[r]);
             }
         }
         bias[r / 4u][r % 4u] = b;
@@ -107,6 +121,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         }
     }
 
+    let m = masks(w);
     var highest: Rows;
     for (var r = 0u; r < ROWS4; r++) {
         highest[r] = vec4<f32>(MASKED);
@@ -116,7 +131,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 
     for (var base = w.begin; base < w.end; base += WORKGROUP) {
         let last = min(WORKGROUP, w.end - base) - 1u;
-        let bias = biases(w, base + local);
+        let bias = biases(m, base + local, w.end);
         var highest_bias = bias[0];
         for (var r = 1u; r < ROWS4; r++) {
             highest_bias = max(highest_bias, bias[r]);

@@ -29,3 +29,38 @@ fn self_quad(block: u32, q: u32) -> vec4<f32> {
 fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
+
+#if self_PACKED
+#define self_SCALES 4
+#define self_OFFSETS 0
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {
+    grid_iq1_prepare(local_index, threads);
+}
+
+// Eight times grid value + delta, from the low byte of an index and its nibble: 8 c - 8 + 1 or - 1 with c = grid value + 1.
+// The top bit of each byte keeps carries from its neighbour until it is turned.
+fn self_eight_values(low: u32, high: u32) -> vec2<u32> {
+    let codes = grid_iq1_bytes((low & 0xffu) | ((high & 7u) << 8u));
+    let shift = select(0x79797979u, 0x77777777u, (high & 8u) != 0u);
+    return (8u * codes + shift) ^ vec2<u32>(0x80808080u);
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let j      = unit & 3u;
+    let low    = self_eight(at + 8u * j);
+    let high   = self_four(at + 32u + 4u * j);
+    let tail   = self_eight(at + 48u);
+    let d_bits = ((tail.x >> 12u) & 0xfu) | ((tail.x >> 24u) & 0xf0u) | ((tail.y >> 4u) & 0xf00u) | ((tail.y >> 16u) & 0xf000u);
+    let s      = select(tail.x, tail.y, j >= 2u) >> (16u * (j & 1u));
+    let scales = (vec4<u32>(s) >> vec4<u32>(0u, 3u, 6u, 9u)) & vec4<u32>(7u);
+    return packed_values(vec4<u32>(self_eight_values(low.x, high), self_eight_values(low.x >> 8u, high >> 4u)),
+                         vec4<u32>(self_eight_values(low.x >> 16u, high >> 8u), self_eight_values(low.x >> 24u, high >> 12u)),
+                         vec4<u32>(self_eight_values(low.y, high >> 16u), self_eight_values(low.y >> 8u, high >> 20u)),
+                         vec4<u32>(self_eight_values(low.y >> 16u, high >> 24u), self_eight_values(low.y >> 24u, high >> 28u)),
+                         (0.125 * unpack2x16float(d_bits).x) * vec4<f32>(1u + 2u * scales), vec4<f32>());
+}
+#endif

@@ -25,3 +25,30 @@ fn self_quad(block: u32, q: u32) -> vec4<f32> {
 fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
+
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 1
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {
+    grid_iq1_prepare(local_index, threads);
+}
+
+// Sixteen codes (grid value + 1) from two bytes of index, twice 3 bits above them.
+fn self_sixteen_codes(low: u32, high: u32) -> vec4<u32> {
+    return vec4<u32>(grid_iq1_bytes((low & 0xffu) | ((high & 7u) << 8u)), grid_iq1_bytes(((low >> 8u) & 0xffu) | ((high & 0x38u) << 5u)));
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let j      = unit & 3u;
+    let low    = self_eight(at + 2u + 8u * j);
+    let tails  = vec2<u32>(self_u16(at + 34u + 4u * j), self_u16(at + 36u + 4u * j));
+    let scale  = self_f16(at) * vec2<f32>(1u + 2u * ((tails >> vec2<u32>(12u)) & vec2<u32>(7u)));
+    let offset = scale * select(vec2<f32>(-0.875), vec2<f32>(-1.125), (tails & vec2<u32>(0x8000u)) != vec2<u32>(0u));
+    return packed_values(self_sixteen_codes(low.x, tails.x), self_sixteen_codes(low.x >> 16u, tails.x >> 6u),
+                         self_sixteen_codes(low.y, tails.y), self_sixteen_codes(low.y >> 16u, tails.y >> 6u), scale.xyxy, offset.xyxy);
+}
+#endif

@@ -28,3 +28,35 @@ fn self_quad(block: u32, q: u32) -> vec4<f32> {
 fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
+
+#if self_PACKED
+#define self_SCALES 4
+#define self_OFFSETS 0
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {
+    grid_iq2_s_bytes_prepare(local_index, threads);
+}
+
+// Sixteen values from two bytes of index, twice 2 bits above them, and 16 bits of signs.
+fn self_sixteen_values(low: u32, high: u32, signs: u32) -> vec4<u32> {
+    let first  = grid_iq2_s_bytes((low & 0xffu) | ((high & 3u) << 8u));
+    let second = grid_iq2_s_bytes(((low >> 8u) & 0xffu) | ((high & 12u) << 6u));
+    return vec4<u32>(negated_bytes(first.x, signs), negated_bytes(first.y, signs >> 4u),
+                     negated_bytes(second.x, signs >> 8u), negated_bytes(second.y, signs >> 12u));
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at    = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let j     = unit & 3u;
+    let low   = self_eight(at + 2u + 8u * j);
+    let signs = self_eight(at + 34u + 8u * j);
+    let high  = self_u16(at + 66u + 2u * j);
+    let s     = (vec4<u32>(self_u16(at + 74u + 2u * j)) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let scale = (0.25 * self_f16(at)) * (0.5 + vec4<f32>(s));
+    return packed_values(self_sixteen_values(low.x, high, signs.x), self_sixteen_values(low.x >> 16u, high >> 4u, signs.x >> 16u),
+                         self_sixteen_values(low.y, high >> 8u, signs.y), self_sixteen_values(low.y >> 16u, high >> 12u, signs.y >> 16u),
+                         scale, vec4<f32>());
+}
+#endif

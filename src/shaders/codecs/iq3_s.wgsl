@@ -28,3 +28,35 @@ fn self_quad(block: u32, q: u32) -> vec4<f32> {
 fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
+
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 0
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {
+    grid_iq3_s_bytes_prepare(local_index, threads);
+}
+
+// Sixteen values from four bytes of index, four bits above them, and 16 bits of signs.
+fn self_sixteen_values(low: u32, high: u32, signs: u32) -> vec4<u32> {
+    return vec4<u32>(negated_bytes(grid_iq3_s_bytes((low & 0xffu) | ((high & 1u) << 8u)), signs),
+                     negated_bytes(grid_iq3_s_bytes(((low >> 8u) & 0xffu) | ((high & 2u) << 7u)), signs >> 4u),
+                     negated_bytes(grid_iq3_s_bytes(((low >> 16u) & 0xffu) | ((high & 4u) << 6u)), signs >> 8u),
+                     negated_bytes(grid_iq3_s_bytes((low >> 24u) | ((high & 8u) << 5u)), signs >> 12u));
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at    = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let j     = unit & 3u;
+    let w     = self_sixteen(at + 2u + 16u * j);
+    let high  = self_u16(at + 66u + 2u * j);
+    let signs = self_eight(at + 74u + 8u * j);
+    let s     = self_u8(at + 106u + j);
+    let scale = self_f16(at) * vec2<f32>(1u + 2u * vec2<u32>(s & 15u, s >> 4u));
+    return packed_values(self_sixteen_values(w.x, high, signs.x), self_sixteen_values(w.y, high >> 4u, signs.x >> 16u),
+                         self_sixteen_values(w.z, high >> 8u, signs.y), self_sixteen_values(w.w, high >> 12u, signs.y >> 16u),
+                         scale.xyxy, vec4<f32>());
+}
+#endif

@@ -25,3 +25,31 @@ fn self_quad(block: u32, q: u32) -> vec4<f32> {
 fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
+
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 0
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {
+    grid_iq3_xxs_bytes_prepare(local_index, threads);
+}
+
+// Sixteen values from four indices and twice seven bits of signs.
+fn self_sixteen_values(index: u32, signs: u32) -> vec4<u32> {
+    let s0 = even_signs(signs & 127u);
+    let s1 = even_signs((signs >> 7u) & 127u);
+    return vec4<u32>(negated_bytes(grid_iq3_xxs_bytes(index & 0xffu), s0), negated_bytes(grid_iq3_xxs_bytes((index >> 8u) & 0xffu), s0 >> 4u),
+                     negated_bytes(grid_iq3_xxs_bytes((index >> 16u) & 0xffu), s1), negated_bytes(grid_iq3_xxs_bytes(index >> 24u), s1 >> 4u));
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at    = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let w     = self_sixteen(at + 2u + 16u * (unit & 3u));
+    let tail  = self_eight(at + 66u + 8u * (unit & 3u));
+    let scale = (0.5 * self_f16(at)) * (0.5 + vec2<f32>(tail >> vec2<u32>(28u)));
+    return packed_values(self_sixteen_values(w.x, tail.x), self_sixteen_values(w.y, tail.x >> 14u),
+                         self_sixteen_values(w.z, tail.y), self_sixteen_values(w.w, tail.y >> 14u), scale.xyxy, vec4<f32>());
+}
+#endif

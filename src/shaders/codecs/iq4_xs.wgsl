@@ -29,6 +29,35 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 0
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+#include "codecs/parts/byte_levels.wgsl"
+
+fn self_packed_prepare(local_index: u32, threads: u32) {
+    for (var i = local_index; i < 16u; i += threads) {
+        set_byte_level(i, level_iq4(i));
+    }
+    workgroupBarrier();
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let j      = unit & 3u;
+    let head   = self_eight(at);
+    let first  = self_sixteen(at + 8u + 32u * j);
+    let second = self_sixteen(at + 24u + 32u * j);
+    let low    = head.y >> (8u * j);
+    let top    = head.x >> (16u + 4u * j);
+    let s      = vec2<u32>((low & 15u) | ((top & 3u) << 4u), ((low >> 4u) & 15u) | ((top & 12u) << 2u));
+    let scale  = unpack2x16float(head.x).x * (vec2<f32>(s) - 32.0);
+    return packed_values(byte_levels(first), byte_levels(first >> vec4<u32>(4u)),
+                         byte_levels(second), byte_levels(second >> vec4<u32>(4u)), scale.xyxy, vec4<f32>());
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

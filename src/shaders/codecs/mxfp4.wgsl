@@ -24,6 +24,31 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 0
+#define self_UNIT_WORDS 9
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+#include "codecs/parts/byte_levels.wgsl"
+
+fn self_packed_prepare(local_index: u32, threads: u32) {
+    for (var i = local_index; i < 16u; i += threads) {
+        set_byte_level(i, e2m1_doubled(vec4<u32>(i)).x);
+    }
+    workgroupBarrier();
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let w      = self_unit_words(params.self_offset + (row + 2u * unit) * self_BLOCK_BYTES);
+    let first  = shifted_words(vec4<u32>(w[0], w[1], w[2], w[3]), w[4], 8u);
+    let second = shifted_words(vec4<u32>(w[4], w[5], w[6], w[7]), w[8], 16u);
+    let scale  = vec4<f32>(self_scale(w[0] & 0xffu), self_scale((w[4] >> 8u) & 0xffu), 0.0, 0.0);
+    return packed_values(byte_levels(first), byte_levels(first >> vec4<u32>(4u)),
+                         byte_levels(second), byte_levels(second >> vec4<u32>(4u)), scale, vec4<f32>());
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

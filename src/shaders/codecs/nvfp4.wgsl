@@ -29,6 +29,35 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 4
+#define self_OFFSETS 0
+#define self_UNIT_WORDS 9
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+#include "codecs/parts/byte_levels.wgsl"
+
+fn self_packed_prepare(local_index: u32, threads: u32) {
+    for (var i = local_index; i < 16u; i += threads) {
+        set_byte_level(i, e2m1_doubled(vec4<u32>(i)).x);
+    }
+    workgroupBarrier();
+}
+
+// Values 0..7 of 16 are low nibbles, 8..15 the high nibbles of the same eight bytes.
+fn self_sixteen_levels(words: vec2<u32>) -> vec4<u32> {
+    return byte_levels(vec4<u32>(words, words >> vec2<u32>(4u)));
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let w     = self_unit_words(params.self_offset + (row + unit) * self_BLOCK_BYTES);
+    let scale = vec4<f32>(self_half_scale(w[0] & 0xffu), self_half_scale((w[0] >> 8u) & 0xffu),
+                          self_half_scale((w[0] >> 16u) & 0xffu), self_half_scale(w[0] >> 24u));
+    return packed_values(self_sixteen_levels(vec2<u32>(w[1], w[2])), self_sixteen_levels(vec2<u32>(w[3], w[4])),
+                         self_sixteen_levels(vec2<u32>(w[5], w[6])), self_sixteen_levels(vec2<u32>(w[7], w[8])), scale, vec4<f32>());
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

@@ -19,6 +19,27 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 1
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+fn self_sixteen_bits(bits: u32) -> vec4<u32> {
+    return bits_to_bytes(vec4<u32>(bits) >> vec4<u32>(0u, 4u, 8u, 12u));
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at = params.self_offset + (row + (unit >> 1u)) * self_BLOCK_BYTES;
+    let w  = self_eight(at + 2u + 8u * (unit & 1u));
+    let d  = vec4<f32>(self_f16(at));
+    return packed_values(self_sixteen_bits(w.x), self_sixteen_bits(w.x >> 16u), self_sixteen_bits(w.y), self_sixteen_bits(w.y >> 16u),
+                         2.0 * d, -d);
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 

@@ -18,6 +18,27 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 1
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+fn self_four_bytes(word: u32) -> vec4<u32> {
+    return vec4<u32>(pairs_to_bytes(word & 0xffu), pairs_to_bytes((word >> 8u) & 0xffu),
+                     pairs_to_bytes((word >> 16u) & 0xffu), pairs_to_bytes(word >> 24u));
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at = params.self_offset + (row + unit) * self_BLOCK_BYTES;
+    let w  = self_sixteen(at + 2u);
+    let d  = vec4<f32>(self_f16(at));
+    return packed_values(self_four_bytes(w.x), self_four_bytes(w.y), self_four_bytes(w.z), self_four_bytes(w.w), d, -d);
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

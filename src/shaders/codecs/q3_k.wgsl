@@ -26,6 +26,37 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 4
+#define self_OFFSETS 1
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+// Run `run` of a half: two low bits of each quant, and the third from `high`, whose bit 0 belongs to run 0.
+fn self_run(low: vec4<u32>, high: vec4<u32>, run: u32) -> vec4<u32> {
+    return ((low >> vec4<u32>(2u * run)) & vec4<u32>(0x03030303u)) | (((high >> vec4<u32>(run)) & vec4<u32>(0x01010101u)) << vec4<u32>(2u));
+}
+
+// SPREAD
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let odd    = unit & 1u;
+    let half   = (unit >> 1u) & 1u;
+    let low    = self_sixteen(at + 32u + 16u * (unit & 3u));
+    let high   = self_sixteen(at + 16u * odd) >> vec4<u32>(4u * half);
+    let tail   = self_sixteen(at + 96u);
+    let d      = unpack2x16float(tail.w).x;
+    let top    = vec2<u32>(tail.z) >> vec2<u32>(4u * half, 4u * half + 2u);
+    let s      = ((tail.xy >> vec2<u32>(4u * half)) & vec2<u32>(0x0f0f0f0fu)) | ((top & vec2<u32>(0x03030303u)) << vec2<u32>(4u));
+    let pairs  = s >> vec2<u32>(8u * odd);
+    let scale  = d * (vec4<f32>(vec4<u32>(pairs.x, pairs.x >> 16u, pairs.y, pairs.y >> 16u) & vec4<u32>(0xffu)) - 32.0);
+    return packed_values(self_run(low, high, 0u), self_run(low, high, 1u), self_run(low, high, 2u), self_run(low, high, 3u),
+                         scale, -4.0 * scale);
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

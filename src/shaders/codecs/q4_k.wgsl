@@ -24,6 +24,28 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 1
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+#include "codecs/parts/scale_min_pair.wgsl"
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let j      = unit & 3u;
+    let head   = self_sixteen(at);
+    let first  = self_sixteen(at + 16u + 32u * j);
+    let second = self_sixteen(at + 32u + 32u * j);
+    let d      = unpack2x16float(head.x);
+    let sm     = scale_min_pair(head.yzw, j);
+    return packed_values(low_nibbles(first), low_nibbles(second), high_nibbles(first), high_nibbles(second),
+                         d.x * sm.xyxy, -d.y * sm.zwzw);
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/scale_min_encode.wgsl" as self

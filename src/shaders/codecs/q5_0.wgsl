@@ -21,6 +21,31 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 1
+#define self_UNIT_WORDS 11
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+// Bit 4 of sixteen quants, from 16 bits.
+fn self_fifth_bits(bits: u32) -> vec4<u32> {
+    return bits_to_bytes(vec4<u32>(bits) >> vec4<u32>(0u, 4u, 8u, 12u)) << vec4<u32>(4u);
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let w      = self_unit_words(params.self_offset + (row + 2u * unit) * self_BLOCK_BYTES);
+    let first  = shifted_words(vec4<u32>(w[1], w[2], w[3], w[4]), w[5], 16u);
+    let second = vec4<u32>(w[7], w[8], w[9], w[10]);
+    let d      = vec4<f32>(unpack2x16float(w[0]).x, unpack2x16float(w[5]).y, 0.0, 0.0);
+    return packed_values(low_nibbles(first) | self_fifth_bits(w[0] >> 16u), high_nibbles(first) | self_fifth_bits(w[1]),
+                         low_nibbles(second) | self_fifth_bits(w[6]), high_nibbles(second) | self_fifth_bits(w[6] >> 16u),
+                         d, -16.0 * d);
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

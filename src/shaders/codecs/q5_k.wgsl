@@ -26,6 +26,36 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 1
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+#include "codecs/parts/scale_min_pair.wgsl"
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+// Run j of the eight: low bits and bit 4, which lies at bit j.
+fn self_fifth_bits(words: vec4<u32>, j: u32) -> vec4<u32> {
+    return ((words >> vec4<u32>(j)) & vec4<u32>(0x01010101u)) << vec4<u32>(4u);
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let j      = unit & 3u;
+    let head   = self_sixteen(at);
+    let high0  = self_sixteen(at + 16u);
+    let high1  = self_sixteen(at + 32u);
+    let first  = self_sixteen(at + 48u + 32u * j);
+    let second = self_sixteen(at + 64u + 32u * j);
+    let d      = unpack2x16float(head.x);
+    let sm     = scale_min_pair(head.yzw, j);
+    return packed_values(low_nibbles(first) | self_fifth_bits(high0, 2u * j), low_nibbles(second) | self_fifth_bits(high1, 2u * j),
+                         high_nibbles(first) | self_fifth_bits(high0, 2u * j + 1u), high_nibbles(second) | self_fifth_bits(high1, 2u * j + 1u),
+                         d.x * sm.xyxy, -d.y * sm.zwzw);
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/scale_min_encode.wgsl" as self

@@ -26,6 +26,32 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 4
+#define self_OFFSETS 1
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+// SPREAD
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at    = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let odd   = unit & 1u;
+    let half  = (unit >> 1u) & 1u;
+    let even  = self_sixteen(at + 64u * half + 16u * odd);
+    let later = self_sixteen(at + 64u * half + 16u * odd + 32u);
+    let high  = self_sixteen(at + 128u + 16u * (unit & 3u));
+    let s     = bitcast<vec2<i32>>(self_eight(at + 192u + 8u * half) >> vec2<u32>(8u * odd));
+    let scale = self_f16(at + 208u) * vec4<f32>(f32(extractBits(s.x, 0u, 8u)), f32(extractBits(s.x, 16u, 8u)),
+                                                f32(extractBits(s.y, 0u, 8u)), f32(extractBits(s.y, 16u, 8u)));
+    return packed_values(low_nibbles(even) | ((high & vec4<u32>(0x03030303u)) << vec4<u32>(4u)),
+                         low_nibbles(later) | ((high & vec4<u32>(0x0c0c0c0cu)) << vec4<u32>(2u)),
+                         high_nibbles(even) | (high & vec4<u32>(0x30303030u)),
+                         high_nibbles(later) | ((high & vec4<u32>(0xc0c0c0c0u)) >> vec4<u32>(2u)), scale, -32.0 * scale);
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

@@ -18,6 +18,24 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 0
+#define self_UNIT_WORDS 17
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let w = self_unit_words(params.self_offset + (row + 2u * unit) * self_BLOCK_BYTES);
+    let d = vec4<f32>(unpack2x16float(w[0]).x, unpack2x16float(w[8]).y, 0.0, 0.0);
+    return packed_values(shifted_words(vec4<u32>(w[0], w[1], w[2], w[3]), w[4], 16u),
+                         shifted_words(vec4<u32>(w[4], w[5], w[6], w[7]), w[8], 16u),
+                         vec4<u32>(w[9], w[10], w[11], w[12]), vec4<u32>(w[13], w[14], w[15], w[16]), d, vec4<f32>());
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

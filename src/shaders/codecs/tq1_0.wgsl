@@ -35,6 +35,46 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 2
+#define self_OFFSETS 1
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+// Four values from quad `q` of the block: a trit of four neighbouring bytes.
+fn self_four_trits(at: u32, q: u32) -> u32 {
+    var trit = q >> 3u;
+    var byte = 4u * (q & 7u);
+    if (q >= 60u) {
+        trit = q - 60u;
+        byte = 48u;
+    } else if (q >= 40u) {
+        trit = (q - 40u) >> 2u;
+        byte = 32u + 4u * (q & 3u);
+    }
+    let power = select((0x1b090301u >> (8u * (trit & 3u))) & 0xffu, 81u, trit == 4u);
+    let bytes = self_four(at + byte);
+    // Even and odd bytes apart, so that the products have room.
+    let even = (((bytes & 0x00ff00ffu) * power) & 0x00ff00ffu) * 3u;
+    let odd  = ((((bytes >> 8u) & 0x00ff00ffu) * power) & 0x00ff00ffu) * 3u;
+    return ((even >> 8u) & 0x00030003u) | (odd & 0x03000300u);
+}
+
+fn self_sixteen_trits(at: u32, q: u32) -> vec4<u32> {
+    return vec4<u32>(self_four_trits(at, q), self_four_trits(at, q + 1u), self_four_trits(at, q + 2u), self_four_trits(at, q + 3u));
+}
+
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let q  = 16u * (unit & 3u);
+    let d  = vec4<f32>(self_f16(at + 52u));
+    return packed_values(self_sixteen_trits(at, q), self_sixteen_trits(at, q + 4u), self_sixteen_trits(at, q + 8u), self_sixteen_trits(at, q + 12u),
+                         d, -d);
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

@@ -19,6 +19,27 @@ fn self_value(block: u32, i: u32) -> f32 {
     return self_quad(block, i >> 2u)[i & 3u];
 }
 
+#if self_PACKED
+#define self_SCALES 4
+#define self_OFFSETS 1
+#include "codecs/parts/packed.wgsl"
+#include "codecs/parts/windows.wgsl" as self
+
+fn self_packed_prepare(local_index: u32, threads: u32) {}
+
+fn self_run(words: vec4<u32>, run: u32) -> vec4<u32> {
+    return (words >> vec4<u32>(2u * run)) & vec4<u32>(0x03030303u);
+}
+
+// SPREAD
+fn self_packed(row: u32, unit: u32) -> packed_values {
+    let at = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+    let w  = self_sixteen(at + 16u * (unit & 3u));
+    let d  = vec4<f32>(self_f16(at + 64u));
+    return packed_values(self_run(w, 0u), self_run(w, 1u), self_run(w, 2u), self_run(w, 3u), d, -d);
+}
+#endif
+
 #if self_ENCODE
 #include "codecs/parts/store_block.wgsl" as self
 #include "codecs/parts/extremes.wgsl" as self

@@ -21,6 +21,15 @@ fn grid_iq1(index: u32, half: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(c) - 1);
 }
 
+// The codes of an entry, value + 1, as bytes. A table of them would fill the workgroup memory.
+fn grid_iq1_bytes(index: u32) -> vec2<u32> {
+    let entry = grid_iq1_words[index >> 1u] >> (16u * (index & 1u));
+    let pairs = vec2<u32>(entry & 0xffu, (entry >> 8u) & 0xffu);
+    let runs  = (pairs | (pairs << vec2<u32>(12u))) & vec2<u32>(0x000f000fu);
+    let c     = (runs | (runs << vec2<u32>(6u))) & vec2<u32>(0x03030303u);
+    return c;
+}
+
 const grid_iq1_constant = array<u32, 1024>(
     0x00020000u, 0x00080005u, 0x0011000au, 0x00200015u, 0x00280022u, 0x0045002au, 0x00540051u, 0x00650056u,
     0x00820080u, 0x008a0088u, 0x00a00095u, 0x00a800a2u, 0x010400aau, 0x01110105u, 0x01160114u, 0x011a0119u,

@@ -21,6 +21,25 @@ fn grid_iq2_xs(index: u32, half: u32) -> vec4<f32> {
     return vec4<f32>((8u + 17u * c) + (c >> vec4<u32>(1u)));
 }
 
+// The same as bytes, in a table of its own.
+var<workgroup> grid_iq2_xs_table: array<vec2<u32>, 512>;
+
+fn grid_iq2_xs_bytes_prepare(local_index: u32, threads: u32) {
+    var words = grid_iq2_xs_constant;
+    for (var i = local_index; i < 512u; i += threads) {
+        let entry = words[i >> 1u] >> (16u * (i & 1u));
+        let pairs = vec2<u32>(entry & 0xffu, (entry >> 8u) & 0xffu);
+        let runs  = (pairs | (pairs << vec2<u32>(12u))) & vec2<u32>(0x000f000fu);
+        let c     = (runs | (runs << vec2<u32>(6u))) & vec2<u32>(0x03030303u);
+        grid_iq2_xs_table[i] = (0x08080808u + 17u * c) + ((c >> vec2<u32>(1u)) & vec2<u32>(0x01010101u));
+    }
+    workgroupBarrier();
+}
+
+fn grid_iq2_xs_bytes(index: u32) -> vec2<u32> {
+    return grid_iq2_xs_table[index];
+}
+
 const grid_iq2_xs_constant = array<u32, 256>(
     0x00020000u, 0x00080005u, 0x0011000au, 0x00160014u, 0x00200019u, 0x00250022u, 0x00410028u, 0x00460044u,
     0x00500049u, 0x00550052u, 0x00610058u, 0x00800064u, 0x00850082u, 0x00910088u, 0x00990094u, 0x010100a0u,

@@ -21,6 +21,25 @@ fn grid_iq2_xxs(index: u32, half: u32) -> vec4<f32> {
     return vec4<f32>((8u + 17u * c) + (c >> vec4<u32>(1u)));
 }
 
+// The same as bytes, in a table of its own.
+var<workgroup> grid_iq2_xxs_table: array<vec2<u32>, 256>;
+
+fn grid_iq2_xxs_bytes_prepare(local_index: u32, threads: u32) {
+    var words = grid_iq2_xxs_constant;
+    for (var i = local_index; i < 256u; i += threads) {
+        let entry = words[i >> 1u] >> (16u * (i & 1u));
+        let pairs = vec2<u32>(entry & 0xffu, (entry >> 8u) & 0xffu);
+        let runs  = (pairs | (pairs << vec2<u32>(12u))) & vec2<u32>(0x000f000fu);
+        let c     = (runs | (runs << vec2<u32>(6u))) & vec2<u32>(0x03030303u);
+        grid_iq2_xxs_table[i] = (0x08080808u + 17u * c) + ((c >> vec2<u32>(1u)) & vec2<u32>(0x01010101u));
+    }
+    workgroupBarrier();
+}
+
+fn grid_iq2_xxs_bytes(index: u32) -> vec2<u32> {
+    return grid_iq2_xxs_table[index];
+}
+
 const grid_iq2_xxs_constant = array<u32, 128>(
     0x00020000u, 0x00080005u, 0x0011000au, 0x00200014u, 0x00280022u, 0x0041002au, 0x00500044u, 0x00610058u,
     0x00800064u, 0x008a0082u, 0x010100a2u, 0x01100104u, 0x01400115u, 0x01980184u, 0x02020200u, 0x02820222u,

@@ -20,6 +20,23 @@ fn grid_iq3_s(index: u32) -> vec4<f32> {
     return vec4<f32>(1u + 2u * c);
 }
 
+// The same as bytes, in a table of its own.
+var<workgroup> grid_iq3_s_table: array<u32, 512>;
+
+fn grid_iq3_s_bytes_prepare(local_index: u32, threads: u32) {
+    var words = grid_iq3_s_constant;
+    for (var i = local_index; i < 512u; i += threads) {
+        let entry = words[i >> 1u] >> (16u * (i & 1u));
+        let c     = (entry & 0x7u) | ((entry & 0x38u) << 5u) | ((entry & 0x1c0u) << 10u) | ((entry & 0xe00u) << 15u);
+        grid_iq3_s_table[i] = 0x01010101u + 2u * c;
+    }
+    workgroupBarrier();
+}
+
+fn grid_iq3_s_bytes(index: u32) -> u32 {
+    return grid_iq3_s_table[index];
+}
+
 const grid_iq3_s_constant = array<u32, 256>(
     0x00010000u, 0x00050002u, 0x00080007u, 0x000a0009u, 0x000e000cu, 0x00110010u, 0x001b0015u, 0x00220020u,
     0x00270025u, 0x002b0029u, 0x00320030u, 0x003c0039u, 0x0040003fu, 0x00420041u, 0x00480044u, 0x004d0049u,

@@ -20,6 +20,23 @@ fn grid_iq3_xxs(index: u32) -> vec4<f32> {
     return vec4<f32>((4u + 8u * c) + 2u * ((c + 1u) >> vec4<u32>(3u)));
 }
 
+// The same as bytes, in a table of its own.
+var<workgroup> grid_iq3_xxs_table: array<u32, 256>;
+
+fn grid_iq3_xxs_bytes_prepare(local_index: u32, threads: u32) {
+    var words = grid_iq3_xxs_constant;
+    for (var i = local_index; i < 256u; i += threads) {
+        let entry = words[i >> 1u] >> (16u * (i & 1u));
+        let c     = (entry & 0x7u) | ((entry & 0x38u) << 5u) | ((entry & 0x1c0u) << 10u) | ((entry & 0xe00u) << 15u);
+        grid_iq3_xxs_table[i] = (0x04040404u + 8u * c) + 2u * (((c + 0x01010101u) >> 3u) & 0x01010101u);
+    }
+    workgroupBarrier();
+}
+
+fn grid_iq3_xxs_bytes(index: u32) -> u32 {
+    return grid_iq3_xxs_table[index];
+}
+
 const grid_iq3_xxs_constant = array<u32, 128>(
     0x00020000u, 0x00090004u, 0x000f000bu, 0x00120010u, 0x00220019u, 0x003d003bu, 0x00430041u, 0x004a0048u,
     0x00550051u, 0x005a0058u, 0x006c0061u, 0x00800078u, 0x00840082u, 0x00900089u, 0x00990092u, 0x009f009bu,
