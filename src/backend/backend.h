@@ -24,6 +24,7 @@ public:
     const char *              name() const { return name_.c_str(); }
     const char *              description() const { return description_.c_str(); }
     const gpu::capabilities & caps() const { return adapter_->caps(); }
+    const gpu::settings &     user() const { return user_; }
     ggml_backend_dev_t        device() { return &device_; }
     ggml_backend_buffer_type_t buffer_type() { return &buffer_type_; }
     int64_t                   offload_min_batch() const { return offload_min_batch_; }

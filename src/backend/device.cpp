@@ -1,6 +1,7 @@
 // ggml's device interface.
 #include "backend/backend.h"
 #include "gpu/log.h"
+#include "graph/check.h"
 #include "ops/plan.h"
 
 #include <cstdlib>
@@ -114,10 +115,27 @@ static ggml_backend_buffer_type_t get_buffer_type(ggml_backend_dev_t device) {
     return context_of(device).buffer_type();
 }
 
+// Compiles the plan's kernels, for a test that asks about every case of the conformance suite.
+static gpu::status check_kernels(device_context & context, const ops::plan & plan) {
+    auto opened = context.open();
+    if (!opened.ok()) {
+        return opened.why();
+    }
+    const gpu::status compiled = graph::kernels_compile(**opened, plan);
+    if (!compiled.ok()) {
+        gpu::log(gpu::log_level::error, "%s", compiled.text().c_str());
+    }
+    return compiled;
+}
+
 static bool supports_op(ggml_backend_dev_t device, const ggml_tensor * op) {
+    device_context &  context   = context_of(device);
     const gpu::status supported = guarded([&] {
-        const ops::plan plan = ops::plan_node(context_of(device).caps(), op);
-        return plan.supported() ? gpu::status() : gpu::status::failure(plan.why);
+        const ops::plan plan = ops::plan_node(context.caps(), op);
+        if (!plan.supported()) {
+            return gpu::status::failure(plan.why);
+        }
+        return context.user().check_kernels ? check_kernels(context, plan) : gpu::status();
     });
     return supported.ok();
 }

@@ -75,7 +75,8 @@ result<settings> read_settings() {
     s.library = variable("GGML_WEBGPU_LIBRARY");
     s.adapter = variable("GGML_WEBGPU_ADAPTER");
     for (status read : { read_disabled(s), read_bytes("GGML_WEBGPU_MAX_BINDING", s.max_binding), read_switch("GGML_WEBGPU_DEBUG", s.debug),
-                         read_switch("GGML_WEBGPU_PROFILE", s.profile), read_switch("GGML_WEBGPU_VALIDATE", s.validate) }) {
+                         read_switch("GGML_WEBGPU_PROFILE", s.profile), read_switch("GGML_WEBGPU_VALIDATE", s.validate),
+                         read_switch("GGML_WEBGPU_CHECK_KERNELS", s.check_kernels) }) {
         if (!read.ok()) {
             return read;
         }

@@ -21,6 +21,7 @@ struct settings {
     uint64_t    max_binding = 0;       // GGML_WEBGPU_MAX_BINDING: bytes, 0 = the adapter's limit
     bool        debug       = false;   // GGML_WEBGPU_DEBUG: log every dispatch
     bool        profile     = false;   // GGML_WEBGPU_PROFILE: time every dispatch, print a table at the end
+    bool        check_kernels = false; // GGML_WEBGPU_CHECK_KERNELS: supports_op compiles the kernels of what it is asked
     bool        validate    = false;   // GGML_WEBGPU_VALIDATE: keep WebGPU's validation and robustness on
 };
 

@@ -18,6 +18,7 @@ executor::executor(std::shared_ptr<gpu::device> on) : device_(std::move(on)) {
 
 executor::~executor() {
     (void) synchronize();
+    gpu::log(gpu::log_level::debug, "kernels compiled: %zu", device_->kernels().compiled());
     if (profiler_ != nullptr) {
         // Asked for by the user, so it does not go through the host's log, which many programs silence.
         std::fputs(profiler_->report().c_str(), stderr);

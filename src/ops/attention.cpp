@@ -1,5 +1,6 @@
 // FLASH_ATTN_EXT: softmax(scale * Q K^T + mask) V, without the scores ever lying in memory.
 #include "ops/families.h"
+#include "ops/split.h"
 
 #include <algorithm>
 
@@ -26,8 +27,9 @@ struct attention {
     const ggml_tensor * v;
     const ggml_tensor * mask;   // may be null
     const ggml_tensor * sinks;  // may be null
+    uint32_t            all_heads;
     uint32_t            first_head  = 0;
-    uint32_t            all_heads   = 0;
+    uint32_t            first_batch = 0;
 };
 
 // Rows of 16-bit values that can be read eight values at a time.
@@ -128,85 +130,201 @@ const char * refusal(const ggml_tensor * dst) {
     if (q->type != GGML_TYPE_F32) return "the type of Q";
     if (!readable(k)) return "the type of K, or its rows are not contiguous";
     if (!readable(v)) return "the type of V, or its rows are not contiguous";
-    if (k->ne[2] != v->ne[2] || k->ne[3] != v->ne[3]) return "K and V with different numbers of heads";
+    if (k->ne[2] != v->ne[2] || k->ne[3] != q->ne[3] || v->ne[3] != q->ne[3]) return "the numbers of heads";
     if (k->ne[0] > 1024 || v->ne[0] > 1024) return "a head size above 1024";
     return nullptr;
 }
 
-void add_steps(const gpu::capabilities & caps, plan & p, const attention & a) {
-    const attention_tuning tuning      = tuning_for(caps);
-    const uint32_t         positions   = static_cast<uint32_t>(a.q->ne[1]);
-    const uint32_t         heads       = static_cast<uint32_t>(a.q->ne[2]);
-    const uint32_t         batches     = static_cast<uint32_t>(a.q->ne[3]);
-    const uint32_t         kv          = static_cast<uint32_t>(a.k->ne[1]);
-    const uint32_t         kv_heads    = static_cast<uint32_t>(a.k->ne[2]);
-    const uint32_t         group_heads = heads / kv_heads;
-    const uint32_t         rows        = positions * group_heads;
-    const uint32_t         v_quads     = static_cast<uint32_t>((a.v->ne[0] + 3) / 4);
-
-    const kernel_choice choice    = choose_kernel(tuning, caps, a, rows);
-    const uint32_t      row_tiles = static_cast<uint32_t>(groups_for(rows, choice.rows));
-
-    const uint64_t units  = uint64_t(row_tiles) * kv_heads * batches;
-    uint32_t       splits = std::min(power_of_two_below(std::max<uint64_t>(tuning.groups / units, 1)), power_of_two_below(std::max<uint64_t>(kv / choice.threads, 1)));
-    const uint32_t chunk  = static_cast<uint32_t>(groups_for(groups_for(kv, splits), choice.threads) * choice.threads);
-
-    const float scale   = param_f32(a.dst, 0);
-    const float softcap = param_f32(a.dst, 2);
-
-    const bool     dst_quads     = quads(a.dst);
-    const uint64_t vector_bytes  = (v_quads + 1) * 16;
-    const uint64_t partial_bytes = splits == 1 ? spare_bytes : uint64_t(count(a.dst)) / a.dst->ne[0] * splits * vector_bytes;
-    operand        partial       = bind_scratch("partial", 2 * spare_bytes, partial_bytes);
-    partial.wide                 = true;
-    p.scratch                    = std::max(p.scratch, 2 * spare_bytes + partial_bytes);
-
-    step s;
-    s.kernel = gpu::kernel_name(choice.shader).threads(choice.threads).define("ROWS", choice.rows).define("LANES", choice.lanes);
-    if (choice.team != 0) {
-        s.kernel.define("TEAM", choice.team).define("UNROLL", 4);
-    } else if (caps.subgroups && choice.lanes >= caps.subgroup_max) {
-        s.kernel.define("GROUPS_IN_TURN");
-    }
-    if (dst_quads) {
-        s.kernel.define("DST_QUADS");
-    }
-    s.operands = {
-        bind("q", a.q),
-        bind_rows(s.kernel, "k", a.k, { "k_SIZE", "k_BLOCKS", "k_HALVES", "k_QUADS" }),
-        bind_rows(s.kernel, "v", a.v, { "v_SIZE", "v_BLOCKS", "v_HALVES", "v_QUADS" }),
-        bind_optional("mask", a.mask, 0, "f16"),
-        bind_optional("sinks", a.sinks, spare_bytes, "f32"),
-        bind_source("dst", a.dst, dst_quads),
-        partial,
-    };
-    s.params.add("q_nb", nb(a.q)).add("k_nb", nb(a.k)).add("v_nb", nb(a.v)).add("dst_nb", nb(a.dst));
-    s.params.add("mask_nb", a.mask != nullptr ? nb(a.mask) : shape{}).add("mask_ne", a.mask != nullptr ? ne(a.mask) : shape{ 1, 1, 1, 1 });
-    s.params.add("has_mask", uint32_t(a.mask != nullptr)).add("has_sinks", uint32_t(a.sinks != nullptr));
-    s.params.add("scale", softcap != 0.0f ? scale / softcap : scale).add("softcap", softcap).add("max_bias", param_f32(a.dst, 1));
-    s.params.add("first_head", a.first_head).add("heads_log2", power_of_two_below(a.all_heads));
-    s.params.add("positions", positions).add("heads", heads).add("group_heads", group_heads).add("kv_heads", kv_heads).add("rows", rows);
-    s.params.add("k_repeat", batches / static_cast<uint32_t>(a.k->ne[3])).add("v_repeat", batches / static_cast<uint32_t>(a.v->ne[3]));
-    s.params.add("kv", kv).add("splits", splits).add("chunk", chunk).add("row_tiles", row_tiles);
-    s.params.add("first_split", 0u).add("all_splits", splits);
-    s.groups = units * splits;
-    p.steps.push_back(std::move(s));
-
-    if (splits == 1) {
-        return;
-    }
-    step merge;
-    merge.kernel = gpu::kernel_name("attention/merge").threads(256);
-    merge.kernel.define("v_SIZE", static_cast<uint32_t>(a.v->ne[0])).define("LANES", std::min(256u, v_quads));
-    if (dst_quads) {
-        merge.kernel.define("DST_QUADS");
-    }
-    merge.operands = { partial, bind_optional("sinks", a.sinks, spare_bytes, "f32"), bind_source("dst", a.dst, dst_quads) };
-    merge.params.add("dst_nb", nb(a.dst)).add("has_sinks", uint32_t(a.sinks != nullptr)).add("heads", heads).add("positions", positions);
-    merge.params.add("all_splits", splits);
-    merge.groups = uint64_t(positions) * heads * batches;
-    p.steps.push_back(std::move(merge));
+// What of a cut into splits lies in scratch memory: for each row and split the sum of V, the highest score and the sum of the weights.
+uint64_t partial_bytes(const attention & a, uint64_t splits) {
+    return splits == 1 ? spare_bytes : uint64_t(count(a.dst)) / a.dst->ne[0] * splits * (groups_for(a.dst->ne[0], 4) + 1) * 16;
 }
+
+class planner {
+public:
+    planner(const gpu::capabilities & caps) : caps_(caps), tuning_(tuning_for(caps)) {}
+
+    // Appends the steps of `a`. What is larger than a binding is cut: batches, query positions and KV heads become work of their own;
+    // KV positions that still do not fit become segments, whose splits are merged like all others.
+    void add(const attention & a) {
+        const int64_t segments = segments_of(a);
+        const bool    kv_fits   = segments == 1;
+        const bool    rows_fit  = fits(caps_, a.q) && fits(caps_, a.dst) && fits(caps_, a.mask) &&
+                              partial_bytes(a, segments * shape_of(a, segments).splits) <= caps_.max_binding;
+        if (!(kv_fits && rows_fit) && a.q->ne[3] > 1) {
+            halve_batches(a);
+        } else if (!rows_fit && a.q->ne[1] > 1) {
+            halve_positions(a);
+        } else if (!(kv_fits && rows_fit) && a.k->ne[2] > 1 && a.k->nb[2] > a.k->nb[1]) {
+            halve_heads(a);
+        } else if (!rows_fit) {
+            whole.why = "one query row is larger than a binding";
+        } else {
+            add_steps(a, segments);
+        }
+    }
+
+    plan whole;
+
+private:
+    // How the work is shared out.
+    struct work_shape {
+        kernel_choice kernel;
+        uint32_t      group_heads;  // query heads of one KV head
+        uint32_t      rows;
+        uint32_t      row_tiles;
+        uint32_t      splits;  // of a segment
+        uint32_t      chunk;   // KV positions of a split
+    };
+
+    int64_t segments_of(const attention & a) const {
+        const int64_t kv = a.k->ne[1];
+        int64_t       n  = 1;
+        const auto    fit = [&](const ggml_tensor * t) {
+            ggml_tensor segment = *t;
+            segment.ne[1]       = (kv + n - 1) / n;
+            return fits(caps_, &segment);
+        };
+        while (n < kv && !(fit(a.k) && fit(a.v))) {
+            n *= 2;
+        }
+        return std::min(n, std::max<int64_t>(kv, 1));
+    }
+
+    work_shape shape_of(const attention & a, int64_t segments) const {
+        work_shape     s;
+        const uint32_t kv = static_cast<uint32_t>(groups_for(a.k->ne[1], segments));
+        s.group_heads     = static_cast<uint32_t>(a.q->ne[2] / a.k->ne[2]);
+        s.rows            = static_cast<uint32_t>(a.q->ne[1]) * s.group_heads;
+        s.kernel          = choose_kernel(tuning_, caps_, a, s.rows);
+        s.row_tiles       = static_cast<uint32_t>(groups_for(s.rows, s.kernel.rows));
+
+        const uint64_t units = uint64_t(s.row_tiles) * a.k->ne[2] * a.q->ne[3];
+        s.splits = std::min(power_of_two_below(std::max<uint64_t>(tuning_.groups / units, 1)), power_of_two_below(std::max(kv / s.kernel.threads, 1u)));
+        s.chunk  = static_cast<uint32_t>(groups_for(groups_for(kv, s.splits), s.kernel.threads) * s.kernel.threads);
+        return s;
+    }
+
+    const ggml_tensor * part(const ggml_tensor * t, int d, int64_t begin, int64_t end) {
+        return t == nullptr ? nullptr : part_of(t, d, begin, end, whole.slices);
+    }
+
+    void halve_batches(const attention & a) {
+        const int64_t n = a.q->ne[3];
+        for (const auto [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
+            attention half = a;
+            half.dst         = part(a.dst, 3, begin, end);
+            half.q           = part(a.q, 3, begin, end);
+            half.k           = part(a.k, 3, begin, end);
+            half.v           = part(a.v, 3, begin, end);
+            half.first_batch = a.first_batch + static_cast<uint32_t>(begin);
+            add(half);
+        }
+    }
+
+    void halve_positions(const attention & a) {
+        const int64_t n = a.q->ne[1];
+        for (const auto [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
+            attention half = a;
+            half.dst  = part(a.dst, 2, begin, end);
+            half.q    = part(a.q, 1, begin, end);
+            half.mask = part(a.mask, 1, begin, end);
+            add(half);
+        }
+    }
+
+    void halve_heads(const attention & a) {
+        const int64_t n = a.k->ne[2], group = a.q->ne[2] / n;
+        for (const auto [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
+            attention half = a;
+            half.dst        = part(a.dst, 1, begin * group, end * group);
+            half.q          = part(a.q, 2, begin * group, end * group);
+            half.k          = part(a.k, 2, begin, end);
+            half.v          = part(a.v, 2, begin, end);
+            half.sinks      = part(a.sinks, 0, begin * group, end * group);
+            half.first_head = a.first_head + static_cast<uint32_t>(begin * group);
+            add(half);
+        }
+    }
+
+    void add_steps(const attention & a, int64_t segments) {
+        const work_shape shape      = shape_of(a, segments);
+        const uint32_t   all_splits = shape.splits * static_cast<uint32_t>(segments);
+        const uint64_t   bytes      = partial_bytes(a, all_splits);
+        operand          partial    = bind_scratch("partial", 2 * spare_bytes, bytes);
+        partial.wide                = true;
+        whole.scratch               = std::max(whole.scratch, 2 * spare_bytes + bytes);
+
+        const int64_t kv = a.k->ne[1];
+        for (int64_t i = 0; i < segments; i++) {
+            attention     segment = a;
+            const int64_t begin = kv * i / segments, end = kv * (i + 1) / segments;
+            if (segments > 1) {
+                segment.k    = part(a.k, 1, begin, end);
+                segment.v    = part(a.v, 1, begin, end);
+                segment.mask = part(a.mask, 0, begin, end);
+            }
+            step s = scores_step(segment, shape, partial);
+            s.params.add("first_split", static_cast<uint32_t>(i) * shape.splits).add("all_splits", all_splits);
+            whole.steps.push_back(std::move(s));
+        }
+        if (all_splits > 1) {
+            whole.steps.push_back(merge_step(a, all_splits, partial));
+        }
+    }
+
+    step scores_step(const attention & a, const work_shape & shape, const operand & partial) const {
+        step s;
+        s.kernel = gpu::kernel_name(shape.kernel.shader).threads(shape.kernel.threads);
+        s.kernel.define("ROWS", shape.kernel.rows).define("LANES", shape.kernel.lanes);
+        if (shape.kernel.team != 0) {
+            s.kernel.define("TEAM", shape.kernel.team).define("UNROLL", 4);
+        } else if (caps_.subgroups && shape.kernel.lanes >= caps_.subgroup_max) {
+            s.kernel.define("GROUPS_IN_TURN");
+        }
+        if (quads(a.dst)) {
+            s.kernel.define("DST_QUADS");
+        }
+        s.operands = {
+            bind("q", a.q),
+            bind_rows(s.kernel, "k", a.k, { "k_SIZE", "k_BLOCKS", "k_HALVES", "k_QUADS" }),
+            bind_rows(s.kernel, "v", a.v, { "v_SIZE", "v_BLOCKS", "v_HALVES", "v_QUADS" }),
+            bind_optional("mask", a.mask, 0, "f16"),
+            bind_optional("sinks", a.sinks, spare_bytes, "f32"),
+            bind_source("dst", a.dst, quads(a.dst)),
+            partial,
+        };
+        const float scale   = param_f32(a.dst, 0);
+        const float softcap = param_f32(a.dst, 2);
+        s.params.add("q_nb", nb(a.q)).add("k_nb", nb(a.k)).add("v_nb", nb(a.v)).add("dst_nb", nb(a.dst));
+        s.params.add("mask_nb", a.mask != nullptr ? nb(a.mask) : ops::shape{}).add("mask_ne", a.mask != nullptr ? ne(a.mask) : ops::shape{ 1, 1, 1, 1 });
+        s.params.add("has_mask", uint32_t(a.mask != nullptr)).add("has_sinks", uint32_t(a.sinks != nullptr));
+        s.params.add("scale", softcap != 0.0f ? scale / softcap : scale).add("softcap", softcap).add("max_bias", param_f32(a.dst, 1));
+        s.params.add("first_head", a.first_head).add("first_batch", a.first_batch).add("heads_log2", power_of_two_below(a.all_heads));
+        s.params.add("positions", static_cast<uint32_t>(a.q->ne[1])).add("heads", static_cast<uint32_t>(a.q->ne[2]));
+        s.params.add("group_heads", shape.group_heads).add("kv_heads", static_cast<uint32_t>(a.k->ne[2])).add("rows", shape.rows);
+        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("splits", shape.splits).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles);
+        s.groups = uint64_t(shape.row_tiles) * a.k->ne[2] * a.q->ne[3] * shape.splits;
+        return s;
+    }
+
+    step merge_step(const attention & a, uint32_t splits, const operand & partial) const {
+        step s;
+        s.kernel = gpu::kernel_name("attention/merge").threads(256);
+        s.kernel.define("v_SIZE", static_cast<uint32_t>(a.dst->ne[0])).define("LANES", static_cast<uint32_t>(groups_for(a.dst->ne[0], 4)));
+        if (quads(a.dst)) {
+            s.kernel.define("DST_QUADS");
+        }
+        s.operands = { partial, bind_optional("sinks", a.sinks, spare_bytes, "f32"), bind_source("dst", a.dst, quads(a.dst)) };
+        s.params.add("dst_nb", nb(a.dst)).add("has_sinks", uint32_t(a.sinks != nullptr)).add("heads", static_cast<uint32_t>(a.q->ne[2]));
+        s.params.add("positions", static_cast<uint32_t>(a.q->ne[1])).add("all_splits", splits);
+        s.groups = ggml_nrows(a.dst);
+        return s;
+    }
+
+    const gpu::capabilities & caps_;
+    const attention_tuning    tuning_;
+};
 
 }  // namespace
 
@@ -214,11 +332,10 @@ plan plan_flash_attn_ext(const gpu::capabilities & caps, const ggml_tensor * dst
     if (const char * why = refusal(dst)) {
         return unsupported("%s (%s, %s, %s)", why, ggml_type_name(dst->src[0]->type), ggml_type_name(dst->src[1]->type), ggml_type_name(dst->src[2]->type));
     }
-    attention a{ dst, dst->src[0], dst->src[1], dst->src[2], dst->src[3], dst->src[4] };
-    a.all_heads = static_cast<uint32_t>(a.q->ne[2]);
-    plan p;
-    add_steps(caps, p, a);
-    return p;
+    const ggml_tensor * q = dst->src[0];
+    planner             p(caps);
+    p.add({ dst, q, dst->src[1], dst->src[2], dst->src[3], dst->src[4], static_cast<uint32_t>(q->ne[2]) });
+    return std::move(p.whole);
 }
 
 }  // namespace ops

@@ -1,8 +1,6 @@
 // CPY, CONT and DUP: dst = src, value by value in the order of each tensor; the shapes may differ, their counts do not.
 #include "ops/families.h"
-
-#include <algorithm>
-#include <numeric>
+#include "ops/units.h"
 
 namespace ops {
 
@@ -12,77 +10,11 @@ static constexpr uint32_t threads = 256;
 // same type: bytes move as they are
 //
 
-// Both tensors as arrays of the largest units (16, 4, 2 or 1 bytes) that all their sizes, strides and starts are multiples of.
-struct unit_layout {
-    uint32_t bytes;
-    uint32_t parts;  // units of an element that stay together
-    shape    src_ne, src_nb, dst_ne, dst_nb;
-};
-
-static uint64_t address(const ggml_tensor * t) {
-    return reinterpret_cast<uintptr_t>(t->data);
-}
-
-// 16, 4, 2 or 1 bytes
-static uint32_t unit_of(std::initializer_list<const ggml_tensor *> tensors, bool by_rows) {
-    uint64_t common = 16;
-    for (const ggml_tensor * t : tensors) {
-        common = std::gcd(common, address(t));
-        common = std::gcd(common, by_rows ? ggml_row_size(t->type, t->ne[0]) : ggml_type_size(t->type));
-        for (int d = by_rows ? 1 : 0; d < GGML_MAX_DIMS; d++) {
-            if (t->ne[d] > 1) {
-                common = std::gcd(common, t->nb[d]);
-            }
-        }
-    }
-    return common == 8 ? 4 : static_cast<uint32_t>(common);
-}
-
-static shape sizes_in_units(const ggml_tensor * t, uint32_t unit, bool by_rows) {
-    shape sizes = ne(t);
-    sizes[0]    = static_cast<uint32_t>(by_rows ? ggml_row_size(t->type, t->ne[0]) / unit : t->ne[0] / ggml_blck_size(t->type));
-    return sizes;
-}
-
-static shape strides_in_units(const ggml_tensor * t, uint32_t unit, bool by_rows) {
-    shape strides;
-    for (int d = 0; d < GGML_MAX_DIMS; d++) {
-        strides[d] = static_cast<uint32_t>(t->nb[d] / unit);
-    }
-    if (by_rows) {
-        strides[0] = 1;
-    }
-    return strides;
-}
-
-static operand bind_bits(const char * name, const ggml_tensor * t, uint32_t unit) {
-    operand o = bind(name, t);
-    o.type    = "bits";
-    o.wide    = unit == 16;
-    return o;
-}
-
 static plan move_units(const ggml_tensor * src, const ggml_tensor * dst) {
     const size_t   size    = ggml_type_size(dst->type);
     const bool     by_rows = src->nb[0] == size && dst->nb[0] == size;
-    const uint32_t unit    = unit_of({ src, dst }, by_rows);
-    const bool     flat    = ggml_is_contiguous(dst);
-    const bool     narrow  = unit < 4;
-
-    step s;
-    s.operands = { bind_bits("src", src, unit), bind_bits("dst", dst, unit) };
-    s.operands[1].atomic = narrow && !flat;
-
-    const uint32_t count = static_cast<uint32_t>(ggml_nelements(dst) / ggml_blck_size(dst->type) * size / unit);
-    s.params.add("count", count).add("parts", by_rows ? 1u : static_cast<uint32_t>(size / unit));
-    s.params.add("src_flat", uint32_t(ggml_is_contiguous(src))).add("dst_flat", uint32_t(flat));
-    s.params.add("src_ne", sizes_in_units(src, unit, by_rows)).add("src_nb", strides_in_units(src, unit, by_rows));
-    s.params.add("dst_ne", sizes_in_units(dst, unit, by_rows)).add("dst_nb", strides_in_units(dst, unit, by_rows));
-
-    const bool by_words = narrow && flat;
-    s.kernel = gpu::kernel_name(by_words ? "copy/words" : "copy/units").threads(threads).define("UNIT", unit);
-    s.groups = by_words ? groups_for(uint64_t(count) * unit + address(dst) % 4, 4 * threads) : groups_for(count, threads);
-    return s;
+    const uint32_t unit    = by_rows ? unit_by_rows({ src, dst }) : unit_by_elements({ src, dst });
+    return unit_step("copy/in_order", src, dst, unit, by_rows);
 }
 
 //

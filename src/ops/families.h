@@ -17,6 +17,20 @@ GGML_WEBGPU_PLAN(plan_silu_back);
 // copy.cpp
 GGML_WEBGPU_PLAN(plan_copy);  // CPY, CONT, DUP
 
+// shape.cpp
+GGML_WEBGPU_PLAN(plan_concat);
+GGML_WEBGPU_PLAN(plan_set);  // SET, ACC
+GGML_WEBGPU_PLAN(plan_repeat);
+GGML_WEBGPU_PLAN(plan_repeat_back);
+GGML_WEBGPU_PLAN(plan_pad);
+GGML_WEBGPU_PLAN(plan_pad_reflect_1d);
+GGML_WEBGPU_PLAN(plan_roll);
+GGML_WEBGPU_PLAN(plan_tri);
+GGML_WEBGPU_PLAN(plan_diag);
+GGML_WEBGPU_PLAN(plan_upscale);
+GGML_WEBGPU_PLAN(plan_arange);
+GGML_WEBGPU_PLAN(plan_timestep_embedding);
+
 // rows.cpp
 GGML_WEBGPU_PLAN(plan_get_rows);
 GGML_WEBGPU_PLAN(plan_set_rows);

@@ -1,28 +1,16 @@
 // Products. MUL_MAT and MUL_MAT_ID: dst[m, n] = src0[k, m]^T src1[k, n], batched, src0 repeated over the batches of src1.
 #include "ops/families.h"
 #include "ops/matrix.h"
+#include "ops/matvec.h"
 #include "ops/split.h"
 
 #include <algorithm>
 
 namespace ops {
 
-// How the products are cut up. Measured; see docs/performance.md.
-struct matmul_tuning {
-    uint32_t vec_threads;     // of a mat-vec workgroup
-    uint32_t vec_rows;        // rows it makes
-    uint32_t vec_columns;     // at most this many columns go to the mat-vec kernel
-    uint32_t tile_m, tile_n;  // of the tiled kernel, multiples of 8
-    uint32_t tile_k;
-};
-
-static matmul_tuning tuning_for(const gpu::capabilities & caps) {
-    // 8 x 8 values a thread: 64 x 64 tiles are made by 64 threads, from 16 x (68 + 68) x 4 bytes of workgroup memory.
-    if (caps.type == gpu::capabilities::kind::software) {
-        return { 32, 4, 8, 64, 64, 16 };
-    }
-    return { 64, 4, 8, 64, 64, 16 };
-}
+// The tiled kernel: 8 x 8 values a thread, so 64 x 64 tiles are made by 64 threads, from 16 x (68 + 68) x 4 bytes of workgroup
+// memory.
+static constexpr uint32_t tile_m = 64, tile_n = 64, tile_k = 16;
 
 static bool is_weight(ggml_type type) {
     return is_float(type) || is_block(type);
@@ -44,7 +32,7 @@ static const char * refusal(const ggml_tensor * src0, const ggml_tensor * src1, 
     return nullptr;
 }
 
-// What both kernels read, and how.
+// What the tiled kernel reads, and how.
 static void describe_operands(step & s, const ggml_tensor * src0, const ggml_tensor * src1, const ggml_tensor * dst) {
     const bool quads_a = quads(src0), quads_b = quads(src1);
     if (is_block(src0->type)) {
@@ -61,25 +49,13 @@ static void describe_operands(step & s, const ggml_tensor * src0, const ggml_ten
     s.params.add("src0_nb", nb(src0)).add("src1_nb", nb(src1)).add("dst_nb", nb(dst));
 }
 
-// Columns a mat-vec workgroup makes: few variants, the next power of two.
-static uint32_t column_block(uint32_t n) {
-    return n <= 1 ? 1 : n <= 2 ? 2 : n <= 4 ? 4 : 8;
-}
-
-static step vec_step(const matmul_tuning & tuning, const ggml_tensor * dst, uint32_t columns) {
-    step s;
-    s.kernel = gpu::kernel_name("matmul/vec").threads(tuning.vec_threads).define("ROWS", tuning.vec_rows).define("COLUMNS", columns);
-    describe_operands(s, dst->src[0], dst->src[1], dst);
-    return s;
-}
-
-static step tile_step(const matmul_tuning & tuning, const ggml_tensor * dst) {
+static step tile_step(const ggml_tensor * dst) {
     step s;
     s.kernel = gpu::kernel_name("matmul/tile")
-                   .threads(tuning.tile_m / 8 * tuning.tile_n / 8)
-                   .define("TILE_M", tuning.tile_m)
-                   .define("TILE_N", tuning.tile_n)
-                   .define("TILE_K", tuning.tile_k);
+                   .threads(tile_m / 8 * tile_n / 8)
+                   .define("TILE_M", tile_m)
+                   .define("TILE_N", tile_n)
+                   .define("TILE_K", tile_k);
     describe_operands(s, dst->src[0], dst->src[1], dst);
     return s;
 }
@@ -93,15 +69,13 @@ plan plan_mul_mat(const gpu::capabilities & caps, const ggml_tensor * dst) {
     if (const matrix_shape shape = matrix_shape_for(caps, dst); shape.tile_m != 0) {
         return plan_matrix_product(shape, dst);
     }
-    const matmul_tuning tuning  = tuning_for(caps);
-    const uint32_t      m       = static_cast<uint32_t>(dst->ne[0]);
-    const uint32_t      n       = static_cast<uint32_t>(dst->ne[1]);
-    const uint32_t      batches = static_cast<uint32_t>(dst->ne[2] * dst->ne[3]);
-    const bool          few     = n <= tuning.vec_columns;
-    const uint32_t      tile_m  = few ? tuning.vec_rows : tuning.tile_m;
-    const uint32_t      tile_n  = few ? column_block(n) : tuning.tile_n;
-
-    step           s            = few ? vec_step(tuning, dst, tile_n) : tile_step(tuning, dst);
+    const uint32_t m       = static_cast<uint32_t>(dst->ne[0]);
+    const uint32_t n       = static_cast<uint32_t>(dst->ne[1]);
+    const uint32_t batches = static_cast<uint32_t>(dst->ne[2] * dst->ne[3]);
+    if (n <= matvec_columns) {
+        return plan_matvec(caps, dst);
+    }
+    step           s            = tile_step(dst);
     const uint64_t row_tiles    = groups_for(m, tile_m);
     const uint64_t column_tiles = groups_for(n, tile_n);
     s.params.add("n", n).add("batches2", static_cast<uint32_t>(dst->ne[2]));
@@ -119,29 +93,15 @@ plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     if (const char * why = refusal(src0, src1, dst)) {
         return unsupported("%s (%s x %s)", why, ggml_type_name(src0->type), ggml_type_name(src1->type));
     }
-    const matmul_tuning tuning  = tuning_for(caps);
-    const uint32_t      m       = static_cast<uint32_t>(dst->ne[0]);
-    const uint32_t      slots   = static_cast<uint32_t>(dst->ne[1]);
-    const uint32_t      pairs   = slots * static_cast<uint32_t>(dst->ne[2]);
-    const table_window  experts = window_of(dst, src0, 2);
-    const uint32_t      src1_slots = static_cast<uint32_t>(src1->ne[1]);
-    const auto          add_routing = [&](step & s) {
-        s.kernel.define("ID");
-        s.params.add("slots", slots).add("src1_slots", src1_slots);
-        s.params.add("experts", experts.n).add("first_expert", experts.begin).add("all_experts", experts.whole);
-    };
+    const uint32_t     m          = static_cast<uint32_t>(dst->ne[0]);
+    const uint32_t     slots      = static_cast<uint32_t>(dst->ne[1]);
+    const uint32_t     pairs      = slots * static_cast<uint32_t>(dst->ne[2]);
+    const table_window experts    = window_of(dst, src0, 2);
+    const uint32_t     src1_slots = static_cast<uint32_t>(src1->ne[1]);
 
     // A tile pays when an expert gets several columns on average.
-    if (pairs <= 4 * experts.whole || pairs <= tuning.vec_columns) {
-        step s = vec_step(tuning, dst, 1);
-        add_routing(s);
-        s.operands.push_back(bind("src2", ids));
-        s.operands.push_back(bind_fault());
-        const uint64_t row_tiles = groups_for(m, tuning.vec_rows);
-        s.params.add("src2_nb", nb(ids)).add("row_tiles", static_cast<uint32_t>(row_tiles)).add("op", static_cast<uint32_t>(dst->op));
-        s.params.add("repeat2", 1u).add("repeat3", 1u);
-        s.groups = row_tiles * pairs;
-        return s;
+    if (pairs <= 4 * experts.whole || pairs <= matvec_columns) {
+        return plan_matvec_id(caps, dst);
     }
 
     plan           p;
@@ -155,10 +115,12 @@ plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     route.params.add("pairs", pairs).add("slots", slots).add("capacity", pairs).add("op", static_cast<uint32_t>(dst->op)).add("ids_nb", nb(ids));
     route.groups = experts.n;
 
-    step           product      = tile_step(tuning, dst);
-    const uint64_t row_tiles    = groups_for(m, tuning.tile_m);
-    const uint64_t column_tiles = groups_for(pairs, tuning.tile_n);
-    add_routing(product);
+    step           product      = tile_step(dst);
+    const uint64_t row_tiles    = groups_for(m, tile_m);
+    const uint64_t column_tiles = groups_for(pairs, tile_n);
+    product.kernel.define("ID");
+    product.params.add("slots", slots).add("src1_slots", src1_slots);
+    product.params.add("experts", experts.n).add("first_expert", experts.begin).add("all_experts", experts.whole);
     product.operands.push_back(bind_scratch("routes", 0, routes_bytes));
     product.params.add("capacity", pairs).add("repeat2", 1u).add("repeat3", 1u);
     product.params.add("row_tiles", static_cast<uint32_t>(row_tiles)).add("column_tiles", static_cast<uint32_t>(column_tiles));

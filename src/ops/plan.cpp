@@ -59,6 +59,13 @@ plan nothing() {
     return {};
 }
 
+void append(plan & whole, plan part) {
+    whole.why     = whole.supported() ? part.why : whole.why;
+    whole.scratch = std::max(whole.scratch, part.scratch);
+    std::move(part.steps.begin(), part.steps.end(), std::back_inserter(whole.steps));
+    whole.slices.splice(whole.slices.end(), part.slices);
+}
+
 const char * codec(ggml_type type) {
     static const std::array<std::string, GGML_TYPE_COUNT> names = [] {
         std::array<std::string, GGML_TYPE_COUNT> lower;

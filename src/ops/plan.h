@@ -65,6 +65,8 @@ struct plan {
 plan unsupported(const char * format, ...) __attribute__((format(printf, 1, 2)));
 // A supported op with nothing to compute (views, empty tensors).
 plan nothing();
+// `part` after what the plan already does; both or neither are supported.
+void append(plan & whole, plan part);
 
 //
 // reading tensors

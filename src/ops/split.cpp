@@ -29,7 +29,7 @@ uint32_t rows_of_whole(const ggml_tensor * node) {
     return window(node, ggml_nrows(node)).whole;
 }
 
-static bool fits(const gpu::capabilities & caps, const ggml_tensor * t) {
+bool fits(const gpu::capabilities & caps, const ggml_tensor * t) {
     return t == nullptr || span(t) + 2 * caps.storage_alignment <= caps.max_binding;
 }
 
@@ -37,12 +37,43 @@ bool exceeds_binding(const gpu::capabilities & caps, const ggml_tensor * node) {
     return !fits(caps, node) || std::any_of(std::begin(node->src), std::end(node->src), [&](const ggml_tensor * t) { return !fits(caps, t); });
 }
 
-// Part [begin, end) of dimension `d`; lives as long as the plan.
-static ggml_tensor * part_of(const ggml_tensor * t, int d, int64_t begin, int64_t end, std::list<ggml_tensor> & keep) {
+ggml_tensor * part_of(const ggml_tensor * t, int d, int64_t begin, int64_t end, std::list<ggml_tensor> & keep) {
     ggml_tensor & p = keep.emplace_back(*t);
     p.ne[d]         = end - begin;
     p.data          = static_cast<char *>(t->data) + (d == 0 ? begin / ggml_blck_size(t->type) : begin) * t->nb[d];
     return &p;
+}
+
+// The dimension from `lowest` that spreads the tensor the widest, or -1.
+static int widest_dimension(const ggml_tensor * t, int lowest) {
+    int widest = -1;
+    for (int d = lowest; d < GGML_MAX_DIMS; d++) {
+        if (t->ne[d] > 1 && (widest < 0 || t->nb[d] >= t->nb[widest])) {
+            widest = d;
+        }
+    }
+    return widest;
+}
+
+std::vector<window> windows_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep, int lowest) {
+    std::vector<window> windows = { { t, {} } };
+    for (size_t i = 0; i < windows.size();) {
+        if (fits(caps, windows[i].tensor)) {
+            i++;
+            continue;
+        }
+        const window both = windows[i];
+        const int    d    = widest_dimension(both.tensor, lowest);
+        if (d < 0) {
+            return {};
+        }
+        const int64_t size = both.tensor->ne[d];
+        window        rest{ part_of(both.tensor, d, size / 2, size, keep), both.first };
+        rest.first[d] += static_cast<uint32_t>(size / 2);
+        windows[i].tensor = part_of(both.tensor, d, 0, size / 2, keep);
+        windows.insert(windows.begin() + static_cast<ptrdiff_t>(i) + 1, rest);
+    }
+    return windows;
 }
 
 std::vector<const ggml_tensor *> parts_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep) {
@@ -76,11 +107,7 @@ public:
             return;
         }
         if (!exceeds_binding(caps_, &node)) {
-            plan part = make_(caps_, &node);
-            whole.why = part.why;
-            whole.scratch = std::max(whole.scratch, part.scratch);
-            std::move(part.steps.begin(), part.steps.end(), std::back_inserter(whole.steps));
-            whole.slices.splice(whole.slices.end(), part.slices);
+            append(whole, make_(caps_, &node));
             return;
         }
         if (!halve(node)) {

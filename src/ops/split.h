@@ -21,10 +21,13 @@ enum class split_rule {
     channels, // GROUP_NORM: as planes, and along the third dimension between groups of channels
     results,  // ARGMAX: values of dst, rows of src0
     mean,     // CROSS_ENTROPY_LOSS_BACK: as outer, and a part knows the number of rows of the whole
-    own,      // the plan function does it, with parts_that_fit
+    own,      // the plan function does it, with parts_that_fit or part_of
 };
 
 using plan_function = plan (*)(const gpu::capabilities & caps, const ggml_tensor * dst);
+
+// A tensor, null included, that one binding can hold.
+bool fits(const gpu::capabilities & caps, const ggml_tensor * t);
 
 // Some operand of the node is larger than a binding.
 bool exceeds_binding(const gpu::capabilities & caps, const ggml_tensor * node);
@@ -41,6 +44,18 @@ table_window window_of(const ggml_tensor * node, const ggml_tensor * table, int 
 table_window heads_of(const ggml_tensor * node);
 // The rows of the tensor that the node, cut by split_rule::mean, is a part of.
 uint32_t rows_of_whole(const ggml_tensor * node);
+
+// Part [begin, end) of dimension `d`. It lives in `keep`.
+ggml_tensor * part_of(const ggml_tensor * t, int d, int64_t begin, int64_t end, std::list<ggml_tensor> & keep);
+
+// Part of a tensor, and the position of its first value in the whole.
+struct window {
+    const ggml_tensor * tensor;
+    shape               first;
+};
+// The tensor, or windows that each fit a binding, cut along dimensions from `lowest`; none if that cannot be. Their tensors
+// live in `keep`.
+std::vector<window> windows_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep, int lowest = 1);
 
 // The tensor, or parts of it that each fit a binding, in order; equal shapes and strides are cut alike. The parts live in
 // `keep`.

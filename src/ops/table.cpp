@@ -76,11 +76,25 @@ static constexpr entry table[] = {
     OP(CONT, plan_copy, split_rule::copy),
     OP(DUP, plan_copy, split_rule::copy),
 
+    OP(CONCAT, plan_concat, split_rule::own),
+    OP(SET, plan_set, split_rule::own),
+    OP(ACC, plan_set, split_rule::own),
+    OP(REPEAT, plan_repeat, split_rule::own),
+    OP(REPEAT_BACK, plan_repeat_back, split_rule::own),
+    OP(PAD, plan_pad, split_rule::own),
+    OP(PAD_REFLECT_1D, plan_pad_reflect_1d, split_rule::own),
+    OP(ROLL, plan_roll, split_rule::own),
+    OP(TRI, plan_tri, split_rule::own),
+    OP(DIAG, plan_diag, split_rule::own),
+    OP(UPSCALE, plan_upscale, split_rule::own),
+    OP(ARANGE, plan_arange, split_rule::own),
+    OP(TIMESTEP_EMBEDDING, plan_timestep_embedding, split_rule::own),
+
     OP(GET_ROWS, plan_get_rows, split_rule::lookup),
     OP(SET_ROWS, plan_set_rows, split_rule::scatter),
     OP(GET_ROWS_BACK, plan_get_rows_back, split_rule::scatter),
 
-    OP(FLASH_ATTN_EXT, plan_flash_attn_ext, split_rule::none),
+    OP(FLASH_ATTN_EXT, plan_flash_attn_ext, split_rule::own),
 
     OP(OPT_STEP_ADAMW, plan_opt_step_adamw, split_rule::outer),
     OP(OPT_STEP_SGD, plan_opt_step_sgd, split_rule::outer),

@@ -5,7 +5,7 @@
   tests/models/run.py --only whisper  those with this in their names
   tests/models/run.py --list          the names
 
-Each test is a promise; tests of the same run of a program share it. The last line counts them.
+Each test is a promise. The first that needs a program's run waits for it; the others read it. The last line counts.
 """
 import argparse
 import os
@@ -54,11 +54,11 @@ def is_kept(name, test, device):
     print(name, end=" ... ", flush=True)
     start = time.monotonic()
     try:
-        test(device)
+        figure = test(device)
     except Failed as failure:
         print("FAILED\n" + textwrap.indent(str(failure), "    "), flush=True)
         return False
-    print(f"ok ({time.monotonic() - start:.0f} s)", flush=True)
+    print(f"ok{f', {figure}' if figure else ''} ({time.monotonic() - start:.0f} s)", flush=True)
     return True
 
 

@@ -35,8 +35,8 @@ fn work_of(index: u32) -> Work {
     let group    = head % params.kv_heads;
     let batch    = head / params.kv_heads;
     let begin    = split * params.chunk;
-    let k        = group * params.k_nb.z + (batch / params.k_repeat) * params.k_nb.w;
-    let v        = group * params.v_nb.z + (batch / params.v_repeat) * params.v_nb.w;
+    let k        = group * params.k_nb.z + batch * params.k_nb.w;
+    let v        = group * params.v_nb.z + batch * params.v_nb.w;
     return Work(row_tile * ROWS, group, batch, split, begin, min(begin + params.chunk, params.kv), k, v);
 }
 
@@ -58,8 +58,8 @@ fn q_start(w: Work, row: u32) -> u32 {
 }
 
 fn mask_start(w: Work, row: u32) -> u32 {
-    return position_of(row) * params.mask_nb.y + (head_of(w, row) % params.mask_ne.z) * params.mask_nb.z +
-           (w.batch % params.mask_ne.w) * params.mask_nb.w;
+    return position_of(row) * params.mask_nb.y + ((params.first_head + head_of(w, row)) % params.mask_ne.z) * params.mask_nb.z +
+           ((params.first_batch + w.batch) % params.mask_ne.w) * params.mask_nb.w;
 }
 
 // ALiBi: how strongly the mask acts on a head.
@@ -99,7 +99,7 @@ fn weight_of(s: vec4<f32>, m: vec4<f32>) -> vec4<f32> {
 // With several splits all three are kept for the merge.
 fn store_result(w: Work, row: u32, c: u32, o: vec4<f32>, m: f32, l: f32) {
     let head = head_of(w, row);
-    if (params.splits == 1u) {
+    if (params.all_splits == 1u) {
         store_row_quad(position_of(row), head, w.batch, c, normalised(head, o, m, l));
         return;
     }

@@ -1,13 +1,7 @@
-// dst = src, same type: units of UNIT bytes move as they are, in the order of their tensor. An element of more than one
-// unit has `parts`.
+// Units of UNIT bytes move as they are. SOURCE is a file that says which: src_unit(i) is the unit of src that unit i of dst,
+// counted in the order of its values, becomes. An element of more than one unit has `parts`.
 #include "lib/grid.wgsl"
-
-fn src_unit(i: u32) -> u32 {
-    if (params.src_flat != 0u) {
-        return i;
-    }
-    return at(position(i / params.parts, params.src_ne), params.src_nb) + i % params.parts;
-}
+#include "copy/source.wgsl"
 
 fn dst_unit(i: u32) -> u32 {
     if (params.dst_flat != 0u) {
@@ -23,14 +17,21 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         return;
     }
     let source = src_unit(i);
-    let to   = dst_unit(i);
+    if (source == other_window) {
+        return;
+    }
+    let to = dst_unit(i);
 #if UNIT == 16
-    dst_set_quad_word((params.dst_offset >> 4u) + to, src_quad_word((params.src_offset >> 4u) + source));
+    var words = vec4<u32>();
+    if (source != no_unit) {
+        words = src_quad_word((params.src_offset >> 4u) + source);
+    }
+    dst_set_quad_word((params.dst_offset >> 4u) + to, words);
 #elif UNIT == 4
-    dst_set_word((params.dst_offset >> 2u) + to, src_word((params.src_offset >> 2u) + source));
+    dst_set_word((params.dst_offset >> 2u) + to, src_unit_bits(source));
 #elif UNIT == 2
-    dst_set_u16(params.dst_offset + 2u * to, src_u16(params.src_offset + 2u * source));
+    dst_set_u16(params.dst_offset + 2u * to, src_unit_bits(source));
 #else
-    dst_set_u8(params.dst_offset + to, src_u8(params.src_offset + source));
+    dst_set_u8(params.dst_offset + to, src_unit_bits(source));
 #endif
 }

@@ -1,19 +1,8 @@
-// dst = src, same type, dst contiguous, units of UNIT = 1 or 2 bytes: each invocation puts one word of dst together, so
+// As units.wgsl for contiguous dst and units of UNIT = 1 or 2 bytes: each invocation puts one word of dst together, so that
 // no two of them store into the same word.
 #include "lib/grid.wgsl"
+#include "copy/source.wgsl"
 const units_per_word = 4u / UNIT;
-
-fn src_unit_bits(i: u32) -> u32 {
-    var source = i;
-    if (params.src_flat == 0u) {
-        source = at(position(i / params.parts, params.src_ne), params.src_nb) + i % params.parts;
-    }
-#if UNIT == 2
-    return src_u16(params.src_offset + 2u * source);
-#else
-    return src_u8(params.src_offset + source);
-#endif
-}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -26,10 +15,17 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     var mask = 0u;
     for (var n = 0u; n < units_per_word; n++) {
         let unit = i * units_per_word + n - first;  // before dst it wraps around and is not below the count either
-        if (unit < params.count) {
-            bits |= src_unit_bits(unit) << (8u * UNIT * n);
+        if (unit >= params.count) {
+            continue;
+        }
+        let source = src_unit(unit);
+        if (source != other_window) {
+            bits |= src_unit_bits(source) << (8u * UNIT * n);
             mask |= (0xffffffffu >> (32u - 8u * UNIT)) << (8u * UNIT * n);
         }
+    }
+    if (mask == 0u) {
+        return;
     }
     let word = (params.dst_offset >> 2u) + i;
     if (mask != 0xffffffffu) {

@@ -1,0 +1,289 @@
+#include "ops/matvec.h"
+
+#include "ops/split.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+namespace ops {
+
+//
+// how the work is cut
+//
+
+// `lanes` threads share `rows` rows; a workgroup of `threads` has threads / lanes such groups. All are powers of two.
+struct vec_shape {
+    uint32_t threads, lanes, rows;
+};
+
+// By 1, 2, 4 and 8 columns. Measured; see docs/performance.md.
+using vec_shapes = std::array<vec_shape, 4>;
+
+struct vec_tuning {
+    vec_shapes floats;   // f32, f16, bf16
+    vec_shapes packed;   // quantised weights as integers
+    vec_shapes tables;   // the same, of types that look values up in workgroup memory, which each workgroup fills first
+    vec_shapes decoded;  // quantised weights as floats
+    uint32_t   threads;  // so many in a dispatch keep the device busy
+};
+
+static constexpr vec_tuning gpu_tuning = {
+    .floats  = { { { 128, 128, 1 }, { 128, 128, 1 }, { 128, 128, 2 }, { 128, 128, 2 } } },
+    .packed  = { { { 32, 32, 2 }, { 32, 32, 2 }, { 64, 32, 2 }, { 256, 32, 2 } } },
+    .tables  = { { { 256, 32, 2 }, { 256, 32, 2 }, { 256, 32, 2 }, { 256, 32, 2 } } },
+    .decoded = { { { 64, 64, 4 }, { 64, 64, 4 }, { 64, 64, 4 }, { 64, 64, 4 } } },
+    .threads = 65536,
+};
+
+// Subgroups of 8 and few processors: small groups, no barriers, little code to compile.
+static constexpr vec_tuning cpu_tuning = {
+    .floats  = { { { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 } } },
+    .packed  = { { { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 } } },
+    .tables  = { { { 64, 8, 2 }, { 64, 8, 2 }, { 64, 8, 2 }, { 64, 8, 2 } } },
+    .decoded = { { { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 } } },
+    .threads = 1,
+};
+
+// The integer view of a type, see codecs/parts/packed.wgsl.
+struct packed_type {
+    ggml_type type;
+    bool      spread;  // which values a part holds
+    bool      table;   // looks values up in workgroup memory
+};
+
+static constexpr packed_type packed_types[] = {
+    { GGML_TYPE_Q4_0, false, false },    { GGML_TYPE_Q4_1, false, false },  { GGML_TYPE_Q5_0, false, false },   { GGML_TYPE_Q5_1, false, false },
+    { GGML_TYPE_Q8_0, false, false },    { GGML_TYPE_Q1_0, false, false },  { GGML_TYPE_Q2_0, false, false },   { GGML_TYPE_MXFP4, false, true },
+    { GGML_TYPE_NVFP4, false, true },    { GGML_TYPE_Q2_K, true, false },   { GGML_TYPE_Q3_K, true, false },    { GGML_TYPE_Q4_K, false, false },
+    { GGML_TYPE_Q5_K, false, false },    { GGML_TYPE_Q6_K, true, false },   { GGML_TYPE_TQ1_0, false, false },  { GGML_TYPE_TQ2_0, true, false },
+    { GGML_TYPE_IQ2_XXS, false, true },  { GGML_TYPE_IQ2_XS, false, true }, { GGML_TYPE_IQ2_S, false, true },   { GGML_TYPE_IQ3_XXS, false, true },
+    { GGML_TYPE_IQ3_S, false, true },    { GGML_TYPE_IQ1_S, false, true },  { GGML_TYPE_IQ1_M, false, true },   { GGML_TYPE_IQ4_NL, false, true },
+    { GGML_TYPE_IQ4_XS, false, true },
+};
+
+static const packed_type * packed_view(ggml_type type) {
+    const auto * found = std::find_if(std::begin(packed_types), std::end(packed_types), [=](const packed_type & p) { return p.type == type; });
+    return found != std::end(packed_types) ? found : nullptr;
+}
+
+static constexpr uint32_t unit_values = 64;  // of the integer kernels
+static constexpr uint32_t octet       = 8;   // values of a step of the float kernel
+
+// The table's shape, changed where the matrix is too small for it: `steps` is what a row has to offer to its lanes.
+static vec_shape shape_for(const gpu::capabilities & caps, const vec_tuning & tuning, const vec_shapes & table, uint32_t columns, uint32_t steps,
+                           uint64_t rows) {
+    // Without subgroups each thread's sums take workgroup memory.
+    const uint32_t most_lanes = caps.subgroups ? 256 : 64;
+    vec_shape      s          = table[std::countr_zero(columns)];
+    while (s.rows > 1 && rows / s.rows * s.lanes < tuning.threads) {
+        s.rows /= 2;
+    }
+    while (s.lanes < std::min(steps, most_lanes) && rows / s.rows * s.lanes < tuning.threads) {
+        s.lanes *= 2;
+    }
+    while (s.lanes > 8 && s.lanes / 2 >= steps) {
+        s.lanes /= 2;
+    }
+    s.lanes   = std::min(s.lanes, most_lanes);
+    s.threads = std::max(caps.subgroups ? s.threads : std::min(s.threads, most_lanes), s.lanes);
+    return s;
+}
+
+static void cut(step & s, const gpu::capabilities & caps, const vec_shape & shape, uint32_t columns) {
+    const uint32_t sums = shape.rows * columns;
+    s.kernel.threads(shape.threads).define("LANES", shape.lanes).define("ROWS", shape.rows).define("COLUMNS", columns).define("SUMS", sums);
+    s.kernel.define("FOLD", std::min({ sums, shape.lanes, std::max(caps.subgroup_min, 1u) }));
+}
+
+static uint32_t rows_of_group(const vec_shape & shape) {
+    return shape.threads / shape.lanes * shape.rows;
+}
+
+//
+// operands
+//
+
+static uint64_t address(const ggml_tensor * t) {
+    return reinterpret_cast<uintptr_t>(t->data);
+}
+
+// The largest of 1, 2, 4 and 16 bytes that divides the addresses of all rows of `t` and of all units of `unit` bytes in them.
+static uint32_t alignment_of(const ggml_tensor * t, uint64_t unit) {
+    uint64_t bits = address(t) | unit | 16;
+    for (int d = 1; d < GGML_MAX_DIMS; d++) {
+        bits |= t->ne[d] > 1 ? t->nb[d] : 0;
+    }
+    const uint32_t lowest = 1u << std::countr_zero(bits);
+    return lowest == 8 ? 4 : lowest;
+}
+
+// Eight 16-bit values can be read as one quad of words.
+static bool octets(const ggml_tensor * t) {
+    return ggml_type_size(t->type) == 2 && !is_block(t->type) && t->nb[0] == 2 && t->ne[0] % octet == 0 && alignment_of(t, 16) == 16;
+}
+
+static operand bind_floats(step & s, const char * name, const ggml_tensor * t, const char * octet_define, const char * quad_define) {
+    const bool in_octets = octets(t), in_quads = quads(t);
+    if (in_octets) {
+        s.kernel.define(octet_define);
+    }
+    if (in_quads) {
+        s.kernel.define(quad_define);
+    }
+    operand o = bind_source(name, t, in_quads);
+    o.wide    = o.wide || in_octets;
+    return o;
+}
+
+static step float_step(const ggml_tensor * dst) {
+    const ggml_tensor * src0 = dst->src[0];
+    const uint32_t      k    = static_cast<uint32_t>(src0->ne[0]);
+    step                s;
+    s.kernel = gpu::kernel_name("matmul/vec");
+    if (is_block(src0->type)) {
+        s.kernel.define("BLOCKS_A");
+        s.operands.push_back(bind("src0", src0));
+    } else {
+        s.operands.push_back(bind_floats(s, "src0", src0, "OCTETS_A", "QUADS_A"));
+    }
+    s.operands.push_back(bind_floats(s, "src1", dst->src[1], "OCTETS_B", "QUADS_B"));
+    s.operands.push_back(bind("dst", dst));
+    s.params.add("k", k).add("k_quads", (k + 3) / 4);
+    return s;
+}
+
+// The quantised columns of src1, in scratch memory.
+struct packed_columns {
+    uint32_t units;    // of a column
+    uint32_t columns;
+    bool     spread;
+
+    uint64_t quants_bytes() const { return uint64_t(columns) * units * unit_values; }
+    uint64_t scales_at() const { return (quants_bytes() + 255) / 256 * 256; }
+    uint64_t scales_bytes() const { return uint64_t(columns) * units * (spread ? 32 : 16); }
+    uint64_t bytes() const { return scales_at() + scales_bytes(); }
+
+    operand quants(bool wide) const { return scratch("quants", 0, quants_bytes(), wide); }
+    operand scales(bool wide) const { return scratch("scales", scales_at(), scales_bytes(), wide); }
+
+private:
+    static operand scratch(const char * name, uint64_t at, uint64_t size, bool wide) {
+        operand o = bind_scratch(name, at, size);
+        o.wide    = wide;
+        return o;
+    }
+};
+
+static packed_columns columns_of(const ggml_tensor * src1, bool spread) {
+    return { static_cast<uint32_t>(groups_for(src1->ne[0], unit_values)), rows(src1), spread };
+}
+
+static step quantise_step(const ggml_tensor * src1, const packed_columns & to) {
+    static constexpr uint32_t threads  = 32;
+    const bool                in_quads = quads(src1);
+    step                      s;
+    s.kernel = gpu::kernel_name("matmul/quantise").threads(threads);
+    if (in_quads) {
+        s.kernel.define("QUADS_B");
+    }
+    if (to.spread) {
+        s.kernel.define("SPREAD");
+    }
+    s.operands = { bind_source("src1", src1, in_quads), to.quants(true), to.scales(false) };
+    s.params.add("units", to.units).add("columns", to.columns).add("k_blocks", static_cast<uint32_t>(src1->ne[0] / 32));
+    s.params.add("src1_ne", ne(src1)).add("src1_nb", nb(src1));
+    s.groups = groups_for(uint64_t(to.columns) * to.units * 2, threads);
+    return s;
+}
+
+static step packed_step(const ggml_tensor * dst, const packed_columns & from) {
+    const ggml_tensor * src0 = dst->src[0];
+    const int64_t       k    = src0->ne[0];
+    const uint64_t      unit = std::max<uint64_t>(1, unit_values / ggml_blck_size(src0->type)) * ggml_type_size(src0->type);
+    step                s;
+    s.kernel = gpu::kernel_name("matmul/vec_packed").define("src0_ALIGN", alignment_of(src0, unit));
+    if (from.spread) {
+        s.kernel.define("SPREAD");
+    }
+    if (k % unit_values != 0) {
+        s.kernel.define("HALF_UNIT");
+    }
+    operand weights = bind("src0", src0);
+    weights.wide    = alignment_of(src0, unit) == 16;
+    s.operands      = { weights, from.quants(true), from.scales(true), bind("dst", dst) };
+    s.params.add("units", from.units).add("k_blocks", static_cast<uint32_t>(k / 32));
+    return s;
+}
+
+// ggml's CPU backend multiplies quantised weights with quantised columns as well, unless more precision is asked for.
+static bool as_integers(const gpu::capabilities & caps, const ggml_tensor * dst, const packed_type * view) {
+    if (!caps.packed_dot || view == nullptr || param_i32(dst, 0) == GGML_PREC_F32) {
+        return false;
+    }
+    const packed_columns columns = columns_of(dst->src[1], view->spread);
+    return columns.quants_bytes() <= caps.max_binding && columns.scales_bytes() <= caps.max_binding;
+}
+
+//
+// plans
+//
+
+// The steps of a product whose dispatch makes `column_tiles` times all rows; `finish` adds what places a workgroup.
+template <typename F>
+static plan plan_products(const gpu::capabilities & caps, const ggml_tensor * dst, uint32_t columns, uint64_t column_tiles, F && finish) {
+    const vec_tuning &  tuning = caps.type == gpu::capabilities::kind::software ? cpu_tuning : gpu_tuning;
+    const ggml_tensor * src0   = dst->src[0];
+    const packed_type * view   = packed_view(src0->type);
+    const uint32_t      m      = static_cast<uint32_t>(src0->ne[1]);
+    const uint32_t      k      = static_cast<uint32_t>(src0->ne[0]);
+    plan                p;
+    step                product;
+    vec_shape           shape;
+    if (as_integers(caps, dst, view)) {
+        const packed_columns quantised = columns_of(dst->src[1], view->spread);
+        p.scratch                      = quantised.bytes();
+        p.steps.push_back(quantise_step(dst->src[1], quantised));
+        product = packed_step(dst, quantised);
+        shape   = shape_for(caps, tuning, view->table ? tuning.tables : tuning.packed, columns, quantised.units, m * column_tiles);
+    } else {
+        product = float_step(dst);
+        shape   = shape_for(caps, tuning, is_block(src0->type) ? tuning.decoded : tuning.floats, columns, k / octet, m * column_tiles);
+    }
+    cut(product, caps, shape, columns);
+    const uint64_t row_tiles = groups_for(m, rows_of_group(shape));
+    product.params.add("m", m).add("row_tiles", static_cast<uint32_t>(row_tiles));
+    product.params.add("src0_nb", nb(src0)).add("src1_nb", nb(dst->src[1])).add("dst_nb", nb(dst));
+    product.groups = row_tiles * column_tiles;
+    finish(product);
+    p.steps.push_back(std::move(product));
+    return p;
+}
+
+plan plan_matvec(const gpu::capabilities & caps, const ggml_tensor * dst) {
+    const ggml_tensor * src0         = dst->src[0];
+    const ggml_tensor * src1         = dst->src[1];
+    const uint32_t      n            = static_cast<uint32_t>(dst->ne[1]);
+    const uint32_t      columns      = std::bit_ceil(std::min(n, matvec_columns));
+    const uint64_t      column_tiles = groups_for(n, columns);
+    return plan_products(caps, dst, columns, column_tiles * static_cast<uint64_t>(dst->ne[2] * dst->ne[3]), [&](step & s) {
+        s.params.add("n", n).add("column_tiles", static_cast<uint32_t>(column_tiles)).add("batches2", static_cast<uint32_t>(dst->ne[2]));
+        s.params.add("repeat2", static_cast<uint32_t>(src1->ne[2] / src0->ne[2])).add("repeat3", static_cast<uint32_t>(src1->ne[3] / src0->ne[3]));
+    });
+}
+
+plan plan_matvec_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
+    const ggml_tensor * ids     = dst->src[2];
+    const uint64_t      pairs   = static_cast<uint64_t>(dst->ne[1] * dst->ne[2]);
+    const table_window  experts = window_of(dst, dst->src[0], 2);
+    return plan_products(caps, dst, 1, pairs, [&](step & s) {
+        s.kernel.define("ID");
+        s.operands.push_back(bind("src2", ids));
+        s.operands.push_back(bind_fault());
+        s.params.add("slots", static_cast<uint32_t>(dst->ne[1])).add("src1_slots", static_cast<uint32_t>(dst->src[1]->ne[1]));
+        s.params.add("experts", experts.n).add("first_expert", experts.begin).add("all_experts", experts.whole);
+        s.params.add("src2_nb", nb(ids)).add("op", static_cast<uint32_t>(dst->op));
+    });
+}
+
+}  // namespace ops
