@@ -20,7 +20,7 @@ build: env            ## build/libggml-webgpu.so, the tools, the unit tests
 
 test: build           ## all suites; the last line is "N passed, N failed"
 	scripts/fetch smollm2 gemma whisper
-	scripts/test unit conformance models builds
+	scripts/test unit builds variants models conformance masks
 
 test-masks: build     ## the conformance suite again, on devices with fewer features
 	scripts/test masks

@@ -23,6 +23,7 @@ fn self(local: u32, x: self_VALUE) -> self_VALUE {
     return self_OF_SUBGROUP(x);
 }
 #elif SUBGROUPS
+// Subgroups are runs of neighbouring threads, as on all implementations.
 var<workgroup> self_parts: array<self_VALUE, (WORKGROUP + SUBGROUP_MIN - 1) / SUBGROUP_MIN>;
 
 fn self(local: u32, x: self_VALUE) -> self_VALUE {
@@ -32,7 +33,7 @@ fn self(local: u32, x: self_VALUE) -> self_VALUE {
 #else
     let size = subgroupAdd(1u);
 #endif
-    if (subgroupElect()) {
+    if (local % size == 0u) {
         self_parts[local / size] = part;
     }
     workgroupBarrier();

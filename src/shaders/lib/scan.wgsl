@@ -6,13 +6,14 @@ struct self_sums {
 }
 
 #if SUBGROUPS
+// Subgroups are runs of neighbouring threads, as on all implementations.
 var<workgroup> self_parts: array<f32, (WORKGROUP + SUBGROUP_MIN - 1) / SUBGROUP_MIN>;
 
 fn self(local: u32, x: f32) -> self_sums {
     let part = subgroupAdd(x);
     let size = subgroupAdd(1u);
     let mine = local / size;
-    if (subgroupElect()) {
+    if (local % size == 0u) {
         self_parts[mine] = part;
     }
     workgroupBarrier();
