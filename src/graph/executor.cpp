@@ -84,12 +84,12 @@ gpu::status executor::reserve_scratch(uint64_t bytes) {
     return memory.why();
 }
 
-gpu::dispatch executor::resolve(const ops::step & s, const ggml_tensor * node, bool & faults) {
+gpu::dispatch executor::resolve(const ops::step & s, const planned_node & of, bool & faults) {
     gpu::dispatch d;
     d.kernel = s.kernel;
     d.values = s.params;
     d.groups = s.groups;
-    d.label  = std::string(ggml_op_desc(node)) + " " + s.kernel.shader();
+    d.label  = of.name + " " + s.kernel.shader();
     for (const ops::operand & o : s.operands) {
         gpu::operand bound{ o.name, nullptr, o.offset, o.size, o.type, o.wide, o.atomic };
         switch (o.where) {
@@ -124,8 +124,8 @@ static const ggml_tensor * outside(const ops::plan & plan) {
     return nullptr;
 }
 
-static void log_step(const ggml_tensor * node, const ops::step & s) {
-    std::string line = gpu::format("%s '%s' %s groups=%llu", ggml_op_desc(node), node->name, s.kernel.shader().c_str(), (unsigned long long) s.groups);
+static void log_step(const executor::planned_node & of, const ops::step & s) {
+    std::string line = gpu::format("%s '%s' %s groups=%llu", of.name.c_str(), of.first->name, s.kernel.shader().c_str(), (unsigned long long) s.groups);
     for (const ops::operand & o : s.operands) {
         line += std::string(" ") + o.name + ":" + o.type;
         if (o.tensor != nullptr) {
@@ -137,22 +137,31 @@ static void log_step(const ggml_tensor * node, const ops::step & s) {
 }
 
 gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph * graph, bool & faults) {
-    std::vector<std::pair<const ggml_tensor *, ops::plan>> plans;
-    uint64_t                                               scratch = 0;
-    for (int i = 0; i < graph->n_nodes; i++) {
+    std::vector<planned_node> plans;
+    uint64_t                  scratch = 0;
+    for (int i = 0; i < graph->n_nodes;) {
         const ggml_tensor * node = graph->nodes[i];
         if (!computes(node)) {
+            i++;
             continue;
         }
-        ops::plan plan = ops::plan_node(device_->caps(), node);
-        if (!plan.supported()) {
-            return gpu::status::failure(gpu::format("%s '%s' cannot run: %s", ggml_op_desc(node), node->name, plan.why.c_str()));
+        ops::fused together;
+        if (!device_->user().no_fusion) {
+            together = ops::plan_fused(device_->caps(), graph, i);
         }
-        if (const ggml_tensor * t = outside(plan)) {
-            return gpu::status::failure(gpu::format("%s '%s' uses '%s', which is not in this device's memory", ggml_op_desc(node), node->name, t->name));
+        if (together.nodes == 0) {
+            together = { 1, ops::plan_node(device_->caps(), node), ggml_op_desc(node) };
         }
-        scratch = std::max(scratch, plan.scratch);
-        plans.emplace_back(node, std::move(plan));
+        if (!together.steps.supported()) {
+            return gpu::status::failure(gpu::format("%s '%s' cannot run: %s", together.name.c_str(), node->name, together.steps.why.c_str()));
+        }
+        if (const ggml_tensor * t = outside(together.steps)) {
+            return gpu::status::failure(
+                gpu::format("%s '%s' uses '%s', which is not in this device's memory", together.name.c_str(), node->name, t->name));
+        }
+        scratch = std::max(scratch, together.steps.scratch);
+        i += together.nodes;
+        plans.push_back({ node, std::move(together.name), std::move(together.steps) });
     }
     if (fault_ == nullptr) {
         auto memory = device_->create_buffer(sizeof(uint32_t), "fault");
@@ -165,12 +174,12 @@ gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph *
         return s;
     }
     std::vector<gpu::dispatch> dispatches;
-    for (const auto & [node, plan] : plans) {
-        for (const ops::step & s : plan.steps) {
+    for (const planned_node & p : plans) {
+        for (const ops::step & s : p.steps.steps) {
             if (device_->user().debug) {
-                log_step(node, s);
+                log_step(p, s);
             }
-            dispatches.push_back(resolve(s, node, faults));
+            dispatches.push_back(resolve(s, p, faults));
         }
     }
     return dispatches;

@@ -4,7 +4,7 @@
 
 #include "gpu/profiler.h"
 #include "gpu/program.h"
-#include "ops/plan.h"
+#include "ops/fusion.h"
 
 #include <list>
 
@@ -26,6 +26,13 @@ public:
 
     gpu::device & device() { return *device_; }
 
+    // One node, or several computed together.
+    struct planned_node {
+        const ggml_tensor * first;
+        std::string         name;
+        ops::plan           steps;
+    };
+
 private:
     using signature = std::vector<uint64_t>;
     struct kept {
@@ -37,7 +44,7 @@ private:
     gpu::result<kept *>                     program_for(const ggml_cgraph * graph);
     gpu::result<std::vector<gpu::dispatch>> plan_graph(const ggml_cgraph * graph, bool & faults);
     gpu::status                             reserve_scratch(uint64_t bytes);
-    gpu::dispatch                           resolve(const ops::step & s, const ggml_tensor * node, bool & faults);
+    gpu::dispatch                           resolve(const ops::step & s, const planned_node & of, bool & faults);
 
     std::shared_ptr<gpu::device>   device_;
     std::list<kept>                programs_;  // most recently used first

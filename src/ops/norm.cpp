@@ -1,4 +1,6 @@
 // Normalisation: over rows, and over groups of channels.
+#include "ops/norm.h"
+
 #include "ops/families.h"
 #include "ops/rows.h"
 
@@ -45,6 +47,34 @@ static plan plan_rows(const char * kind, const ggml_tensor * dst) {
         return unsupported("from %s to %s", ggml_type_name(src->type), ggml_type_name(dst->type));
     }
     return normalise(kind, rows_of(src, dst), dst, param_f32(dst, 0));
+}
+
+plan plan_rms_norm_fused(const ggml_tensor * norm, const norm_fusion & with, const ggml_tensor * dst) {
+    const ggml_tensor * src = with.addend != nullptr ? with.sum->src[0] : norm->src[0];
+    if (!all_float({ src, with.weight, dst }) || (with.addend != nullptr && !all_float({ with.addend, with.sum }))) {
+        return unsupported("a type that is not a float");
+    }
+    bool in_quads = quads(src) && quads(dst) && quads(with.weight) && with.weight->ne[0] == dst->ne[0];
+    if (with.addend != nullptr) {
+        in_quads = in_quads && quads(with.addend) && quads(with.sum);
+    }
+    const uint32_t length = static_cast<uint32_t>(dst->ne[0]);
+    step           s;
+    s.kernel   = gpu::kernel_name("norm/rms_fused").threads(row_threads(length / (in_quads ? 4 : 1)));
+    s.operands = { bind_source("src", src, in_quads), bind_source("weight", with.weight, in_quads), bind_dest("dst", dst, in_quads) };
+    if (in_quads) {
+        s.kernel.define("QUADS");
+    }
+    s.params.add("length", length).add("eps", param_f32(norm, 0)).add("dst_ne", ne(dst)).add("weight_ne", ne(with.weight));
+    s.params.add("src_nb", nb(src)).add("weight_nb", nb(with.weight)).add("dst_nb", nb(dst));
+    if (with.addend != nullptr) {
+        s.kernel.define("ADDEND");
+        s.operands.push_back(bind_source("addend", with.addend, in_quads));
+        s.operands.push_back(bind_dest("sum", with.sum, in_quads));
+        s.params.add("addend_nb", nb(with.addend)).add("sum_nb", nb(with.sum));
+    }
+    s.groups = rows(dst);
+    return s;
 }
 
 plan plan_norm(const gpu::capabilities &, const ggml_tensor * dst) {

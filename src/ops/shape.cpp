@@ -5,6 +5,7 @@
 #include "ops/units.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace ops {
 
@@ -109,8 +110,8 @@ static plan rearrange(const gpu::capabilities & caps, const ggml_tensor * dst, c
     }
     return over_windows(caps, dst, src, 1, [&](const window & to, const window & source) {
         const bool     by_rows = how.by_rows && src->nb[0] == size && dst->nb[0] == size;
-        const uint64_t step    = static_cast<uint64_t>(std::abs(int64_t(how.shift[0]))) * size;
-        const uint32_t unit    = by_rows ? unit_by_rows({ source.tensor, to.tensor }, step) : unit_by_elements({ source.tensor, to.tensor });
+        const uint64_t shifted = static_cast<uint64_t>(std::abs(int64_t(how.shift[0]))) * size;
+        const uint32_t unit    = by_rows ? unit_by_rows({ source.tensor, to.tensor }, shifted) : unit_by_elements({ source.tensor, to.tensor });
 
         step s = unit_step("shape/maps", source.tensor, to.tensor, unit, by_rows);
         shape shift;

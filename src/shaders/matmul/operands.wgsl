@@ -66,8 +66,3 @@ fn load_b_octet(column: u32, o: u32) -> array<vec4<f32>, 2> {
     return array<vec4<f32>, 2>(load_b(column, 2u * o), load_b(column, 2u * o + 1u));
 #endif
 }
-
-// Start of src0's matrix for batch (i2, i3) of dst, src0 being repeated over the batches.
-fn start_a(i2: u32, i3: u32) -> u32 {
-    return (i2 / params.repeat2) * params.src0_nb.z + (i3 / params.repeat3) * params.src0_nb.w;
-}

@@ -43,7 +43,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #else
     let i2      = batch % params.batches2;
     let i3      = batch / params.batches2;
-    let a_start = start_a(i2, i3);
+    let a_start = (i2 / params.repeat2) * params.src0_nb.z + (i3 / params.repeat3) * params.src0_nb.w;
     let b_start = i2 * params.src1_nb.z + i3 * params.src1_nb.w;
     let d_start = i2 * params.dst_nb.z + i3 * params.dst_nb.w;
     let n       = params.n;

@@ -1,0 +1,20 @@
+// Nodes of a graph that one plan computes together. Each pattern is a line of a table; what does not match is planned node
+// by node. GGML_WEBGPU_DISABLE=fusion turns all of them off.
+#pragma once
+
+#include "ops/plan.h"
+
+struct ggml_cgraph;
+
+namespace ops {
+
+// The plan of the nodes [first, first + nodes), `nodes` being 0 if no pattern begins at `first`.
+struct fused {
+    int         nodes = 0;
+    plan        steps;
+    std::string name;  // "RMS_NORM+MUL"
+};
+
+fused plan_fused(const gpu::capabilities & caps, const ggml_cgraph * graph, int first);
+
+}  // namespace ops
