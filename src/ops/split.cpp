@@ -11,22 +11,22 @@ namespace ops {
 static constexpr int window_begin = 14;
 static constexpr int window_whole = 15;
 
-static table_window window(const ggml_tensor * node, int64_t size) {
+static table_window bound_window(const ggml_tensor * node, int64_t size) {
     const uint32_t whole = static_cast<uint32_t>(param_i32(node, window_whole));
     const uint32_t n     = static_cast<uint32_t>(size);
     return whole == 0 ? table_window{ 0, n, n } : table_window{ static_cast<uint32_t>(param_i32(node, window_begin)), n, whole };
 }
 
 table_window window_of(const ggml_tensor * node, const ggml_tensor * table, int d) {
-    return window(node, table->ne[d]);
+    return bound_window(node, table->ne[d]);
 }
 
 table_window heads_of(const ggml_tensor * node) {
-    return window(node, node->ne[2]);
+    return bound_window(node, node->ne[2]);
 }
 
 uint32_t rows_of_whole(const ggml_tensor * node) {
-    return window(node, ggml_nrows(node)).whole;
+    return bound_window(node, ggml_nrows(node)).whole;
 }
 
 bool fits(const gpu::capabilities & caps, const ggml_tensor * t) {

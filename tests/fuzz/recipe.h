@@ -41,12 +41,16 @@ struct rule {
     // Squares of differences, in units of the squares of the values; 0: equal.
     double tolerance = 1e-7;
 
-    // How many products or values a result sums: where they cancel, the sum's own square is no measure.
-    enum class terms { one, row, column, all, kernel } sums = terms::one;
-
-    // Sources larger than this, or not finite where it is, are not compared: the CPU has no exact result itself.
-    double limit = INFINITY;
+    // Sources larger than this, or not finite where it is set, are not compared: the CPU has no exact result itself.
+    double limit  = INFINITY;
     bool   finite = false;
+
+    // Where terms of a result cancel, its own square is no measure of their rounding. This is added to it: 1, or so many
+    // products of values of both sources; without a second source, so many values of the first.
+    enum class terms { none, unit, one, row, column, all, kernel, quotient, mean } sums = terms::none;
+
+    // The first source's type sets the tolerance.
+    bool weight = false;
 
     // The result is numbers of values in rows of the source, in order or not, of which equal values may be swapped.
     enum class order { no, all, set } ranks = order::no;
