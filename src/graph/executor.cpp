@@ -2,6 +2,7 @@
 
 #include "gpu/log.h"
 #include "graph/memory.h"
+#include "graph/sharing.h"
 
 #include <cstdio>
 #include <ggml-impl.h>
@@ -138,6 +139,7 @@ static void log_step(const executor::planned_node & of, const ops::step & s) {
 
 gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph * graph, bool & faults) {
     std::vector<planned_node> plans;
+    shared_preparation        sharing;
     uint64_t                  scratch = 0;
     for (int i = 0; i < graph->n_nodes;) {
         const ggml_tensor * node = graph->nodes[i];
@@ -160,6 +162,9 @@ gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph *
                 gpu::format("%s '%s' uses '%s', which is not in this device's memory", together.name.c_str(), node->name, t->name));
         }
         scratch = std::max(scratch, together.steps.scratch);
+        if (!device_->user().no_fusion) {
+            sharing.share(together.steps, graph->nodes + i, graph->nodes + i + together.nodes);
+        }
         i += together.nodes;
         plans.push_back({ node, std::move(together.name), std::move(together.steps) });
     }

@@ -144,19 +144,22 @@ class planner {
 public:
     planner(const gpu::capabilities & caps) : caps_(caps), tuning_(tuning_for(caps)) {}
 
-    // Appends the steps of `a`. What is larger than a binding is cut: batches, query positions and KV heads become work of their own;
+    // Appends the steps of `a`. What is larger than a binding is cut: batches, heads and query positions become work of their own;
     // KV positions that still do not fit become segments, whose splits are merged like all others.
     void add(const attention & a) {
-        const int64_t segments = segments_of(a);
-        const bool    kv_fits   = segments == 1;
-        const bool    rows_fit  = fits(caps_, a.q) && fits(caps_, a.dst) && fits(caps_, a.mask) &&
+        const int64_t segments    = segments_of(a);
+        const bool    kv_fits     = segments == 1;
+        const bool    rows_fit    = fits(caps_, a.q) && fits(caps_, a.dst) && fits(caps_, a.mask) &&
                               partial_bytes(a, segments * shape_of(a, segments).splits) <= caps_.max_binding;
+        const bool    heads_outer = a.q->ne[2] > 1 && (a.q->ne[1] == 1 || a.q->nb[2] > a.q->nb[1]);
         if (!(kv_fits && rows_fit) && a.q->ne[3] > 1) {
             halve_batches(a);
+        } else if (!kv_fits && a.k->ne[2] > 1 && a.k->nb[2] > a.k->nb[1]) {
+            halve_heads(a);
+        } else if (!rows_fit && heads_outer && fits(caps_, a.mask)) {
+            halve_heads(a);
         } else if (!rows_fit && a.q->ne[1] > 1) {
             halve_positions(a);
-        } else if (!(kv_fits && rows_fit) && a.k->ne[2] > 1 && a.k->nb[2] > a.k->nb[1]) {
-            halve_heads(a);
         } else if (!rows_fit) {
             whole.why = "one query row is larger than a binding";
         } else {
@@ -199,8 +202,11 @@ private:
         s.kernel          = choose_kernel(tuning_, caps_, a, s.rows);
         s.row_tiles       = static_cast<uint32_t>(groups_for(s.rows, s.kernel.rows));
 
-        const uint64_t units = uint64_t(s.row_tiles) * a.k->ne[2] * a.q->ne[3];
+        const uint64_t units = uint64_t(s.row_tiles) * a.k->ne[2] * a.q->ne[3] * segments;
         s.splits = std::min(power_of_two_below(std::max<uint64_t>(tuning_.groups / units, 1)), power_of_two_below(std::max(kv / s.kernel.threads, 1u)));
+        while (s.splits > 1 && partial_bytes(a, segments * s.splits) > caps_.max_binding) {
+            s.splits /= 2;
+        }
         s.chunk  = static_cast<uint32_t>(groups_for(groups_for(kv, s.splits), s.kernel.threads) * s.kernel.threads);
         return s;
     }
@@ -233,16 +239,19 @@ private:
         }
     }
 
+    // Of K and V, or if there is but one, of Q.
     void halve_heads(const attention & a) {
-        const int64_t n = a.k->ne[2], group = a.q->ne[2] / n;
+        const int64_t n = a.k->ne[2] > 1 ? a.k->ne[2] : a.q->ne[2], heads = a.q->ne[2] / n;
         for (const auto [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
             attention half = a;
-            half.dst        = part(a.dst, 1, begin * group, end * group);
-            half.q          = part(a.q, 2, begin * group, end * group);
-            half.k          = part(a.k, 2, begin, end);
-            half.v          = part(a.v, 2, begin, end);
-            half.sinks      = part(a.sinks, 0, begin * group, end * group);
-            half.first_head = a.first_head + static_cast<uint32_t>(begin * group);
+            half.dst   = part(a.dst, 1, begin * heads, end * heads);
+            half.q     = part(a.q, 2, begin * heads, end * heads);
+            half.sinks = part(a.sinks, 0, begin * heads, end * heads);
+            if (a.k->ne[2] > 1) {
+                half.k = part(a.k, 2, begin, end);
+                half.v = part(a.v, 2, begin, end);
+            }
+            half.first_head = a.first_head + static_cast<uint32_t>(begin * heads);
             add(half);
         }
     }

@@ -1,6 +1,6 @@
 // CROSS_ENTROPY_LOSS and its gradient: the mean over all rows.
 #include "ops/families.h"
-#include "ops/rows.h"
+#include "ops/row_wise.h"
 #include "ops/split.h"
 
 namespace ops {

@@ -194,6 +194,7 @@ static step quantise_step(const ggml_tensor * src1, const packed_columns & to) {
     s.params.add("units", to.units).add("columns", to.columns).add("k_blocks", static_cast<uint32_t>(src1->ne[0] / 32));
     s.params.add("src1_ne", ne(src1)).add("src1_nb", nb(src1));
     s.groups = groups_for(uint64_t(to.columns) * to.units * 2, threads);
+    s.prepares = true;
     return s;
 }
 

@@ -2,7 +2,7 @@
 #include "ops/norm.h"
 
 #include "ops/families.h"
-#include "ops/rows.h"
+#include "ops/row_wise.h"
 
 namespace ops {
 

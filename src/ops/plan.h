@@ -47,6 +47,7 @@ struct step {
     std::vector<operand> operands;
     gpu::params          params;
     uint64_t             groups = 0;  // workgroups; 0 = nothing to do
+    bool                 prepares = false;  // writes scratch memory from its only tensor, for the one step after it to read
 };
 
 struct plan {

@@ -1,6 +1,6 @@
 // Many values to one: sums, the largest, counts; and running sums.
 #include "ops/families.h"
-#include "ops/rows.h"
+#include "ops/row_wise.h"
 #include "ops/split.h"
 
 namespace ops {

@@ -1,6 +1,6 @@
 // Rotary position embedding, forward and backward.
 #include "ops/families.h"
-#include "ops/rows.h"
+#include "ops/row_wise.h"
 
 #include <cmath>
 

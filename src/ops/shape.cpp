@@ -80,10 +80,10 @@ plan plan_set(const gpu::capabilities & caps, const ggml_tensor * dst) {
 //
 
 // A step for each pair of parts of dst and src that fit the bindings.
-template <typename F> static plan over_windows(const gpu::capabilities & caps, const ggml_tensor * dst, const ggml_tensor * src, int lowest, F && make) {
+template <typename F> static plan over_windows(const gpu::capabilities & caps, const ggml_tensor * dst, const ggml_tensor * src, F && make) {
     plan       p;
-    const auto to     = windows_that_fit(caps, dst, p.slices, lowest);
-    const auto source = windows_that_fit(caps, src, p.slices, lowest);
+    const auto to     = windows_that_fit(caps, dst, p.slices);
+    const auto source = windows_that_fit(caps, src, p.slices);
     if (to.empty() || source.empty()) {
         return unsupported("a tensor is larger than the binding limit and cannot be cut");
     }
@@ -102,16 +102,24 @@ struct rearrangement {
     bool                   by_rows = false;  // neighbours in a row of dst are neighbours in src, but for the ends of rows
 };
 
+static shape in_units(const window & w, uint32_t unit, bool by_rows) {
+    shape first = w.first;
+    if (by_rows) {
+        first[0] = static_cast<uint32_t>(first[0] * ggml_type_size(w.tensor->type) / unit);
+    }
+    return first;
+}
+
 static plan rearrange(const gpu::capabilities & caps, const ggml_tensor * dst, const rearrangement & how) {
     const ggml_tensor * src  = dst->src[0];
     const size_t        size = ggml_type_size(dst->type);
     if (src->type != dst->type || ggml_blck_size(dst->type) != 1) {
         return unsupported("%s to %s", ggml_type_name(src->type), ggml_type_name(dst->type));
     }
-    return over_windows(caps, dst, src, 1, [&](const window & to, const window & source) {
+    return over_windows(caps, dst, src, [&](const window & to, const window & source) {
         const bool     by_rows = how.by_rows && src->nb[0] == size && dst->nb[0] == size;
         const uint64_t shifted = static_cast<uint64_t>(std::abs(int64_t(how.shift[0]))) * size;
-        const uint32_t unit    = by_rows ? unit_by_rows({ source.tensor, to.tensor }, shifted) : unit_by_elements({ source.tensor, to.tensor });
+        const uint32_t unit    = by_rows ? unit_by_rows({ src, dst, source.tensor, to.tensor }, shifted) : unit_by_elements({ source.tensor, to.tensor });
 
         step s = unit_step("shape/maps", source.tensor, to.tensor, unit, by_rows);
         shape shift;
@@ -123,7 +131,8 @@ static plan rearrange(const gpu::capabilities & caps, const ggml_tensor * dst, c
         }
         s.kernel.define("MAP", how.map);
         s.params.add("kind", how.kind).add("shift", shift);
-        s.params.add("src_whole", sizes_in_units(src, unit, by_rows)).add("src_first", source.first).add("dst_first", to.first);
+        s.params.add("src_whole", sizes_in_units(src, unit, by_rows));
+        s.params.add("src_first", in_units(source, unit, by_rows)).add("dst_first", in_units(to, unit, by_rows));
         return s;
     });
 }
@@ -167,7 +176,7 @@ plan plan_repeat_back(const gpu::capabilities & caps, const ggml_tensor * dst) {
     if (!is_float(src->type) || !is_float(dst->type)) {
         return unsupported("%s to %s", ggml_type_name(src->type), ggml_type_name(dst->type));
     }
-    return over_windows(caps, dst, src, 1, [&](const window & to, const window & source) {
+    return over_windows(caps, dst, src, [&](const window & to, const window & source) {
         step s;
         s.kernel   = gpu::kernel_name("shape/repeat_back").threads(threads);
         s.operands = { bind("src", source.tensor), bind_dest("dst", to.tensor, false) };
@@ -198,14 +207,14 @@ plan plan_upscale(const gpu::capabilities & caps, const ggml_tensor * dst) {
         const bool ends = corners && d < 2 && dst->ne[d] > 1 && src->ne[d] > 1;
         scale[d]        = ends ? float(dst->ne[d] - 1) / float(src->ne[d] - 1) : float(dst->ne[d]) / float(src->ne[d]);
     }
-    return over_windows(caps, dst, src, 2, [&](const window & to, const window & source) {
+    return over_windows(caps, dst, src, [&](const window & to, const window & source) {
         step s;
         s.kernel   = gpu::kernel_name("shape/upscale").threads(threads);
         s.operands = { bind("src", source.tensor), bind_dest("dst", to.tensor, false) };
         s.params.add("count", count(to.tensor)).add("mode", mode).add("antialias", uint32_t((flags & GGML_SCALE_FLAG_ANTIALIAS) != 0));
-        s.params.add("centre", corners ? 0.0f : 0.5f).add("scale", bits_of(scale));
+        s.params.add("centre", corners ? 0.0f : 0.5f).add("add", uint32_t(source.first != shape{})).add("scale", bits_of(scale));
         s.params.add("dst_ne", ne(to.tensor)).add("dst_nb", nb(to.tensor)).add("dst_first", to.first);
-        s.params.add("src_ne", ne(source.tensor)).add("src_nb", nb(source.tensor)).add("src_first", source.first);
+        s.params.add("src_ne", ne(source.tensor)).add("src_nb", nb(source.tensor)).add("src_first", source.first).add("src_whole", ne(src));
         s.groups = groups_for(count(to.tensor), threads);
         return s;
     });
@@ -216,7 +225,7 @@ plan plan_arange(const gpu::capabilities & caps, const ggml_tensor * dst) {
         return unsupported("%s", ggml_type_name(dst->type));
     }
     plan p;
-    for (const window & to : windows_that_fit(caps, dst, p.slices, 0)) {
+    for (const window & to : windows_that_fit(caps, dst, p.slices)) {
         step s;
         s.kernel   = gpu::kernel_name("shape/arange").threads(threads);
         s.operands = { bind("dst", to.tensor) };
@@ -234,7 +243,7 @@ plan plan_timestep_embedding(const gpu::capabilities & caps, const ggml_tensor *
     if (!is_float(src->type) || !is_float(dst->type)) {
         return unsupported("%s to %s", ggml_type_name(src->type), ggml_type_name(dst->type));
     }
-    return over_windows(caps, dst, src, 0, [&](const window & to, const window & source) {
+    return over_windows(caps, dst, src, [&](const window & to, const window & source) {
         step s;
         s.kernel   = gpu::kernel_name("shape/timestep").threads(threads);
         s.operands = { bind("src", source.tensor), bind_dest("dst", to.tensor, false) };

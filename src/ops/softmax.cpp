@@ -1,6 +1,6 @@
 // SOFT_MAX with mask, ALiBi and sinks, its gradient, and the causal masks.
 #include "ops/families.h"
-#include "ops/rows.h"
+#include "ops/row_wise.h"
 #include "ops/split.h"
 
 #include <bit>

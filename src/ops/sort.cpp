@@ -1,6 +1,6 @@
 // ARGSORT and TOP_K: rows are sorted in tiles of workgroup memory; longer ones take more steps over what the first left.
 #include "ops/families.h"
-#include "ops/rows.h"
+#include "ops/row_wise.h"
 
 #include <bit>
 

@@ -44,10 +44,10 @@ ggml_tensor * part_of(const ggml_tensor * t, int d, int64_t begin, int64_t end, 
     return &p;
 }
 
-// The dimension from `lowest` that spreads the tensor the widest, or -1.
-static int widest_dimension(const ggml_tensor * t, int lowest) {
+// The dimension that spreads the tensor the widest, or -1. Rows of blocks stay whole.
+static int widest_dimension(const ggml_tensor * t) {
     int widest = -1;
-    for (int d = lowest; d < GGML_MAX_DIMS; d++) {
+    for (int d = ggml_is_quantized(t->type) ? 1 : 0; d < GGML_MAX_DIMS; d++) {
         if (t->ne[d] > 1 && (widest < 0 || t->nb[d] >= t->nb[widest])) {
             widest = d;
         }
@@ -55,7 +55,7 @@ static int widest_dimension(const ggml_tensor * t, int lowest) {
     return widest;
 }
 
-std::vector<window> windows_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep, int lowest) {
+std::vector<window> windows_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep) {
     std::vector<window> windows = { { t, {} } };
     for (size_t i = 0; i < windows.size();) {
         if (fits(caps, windows[i].tensor)) {
@@ -63,14 +63,14 @@ std::vector<window> windows_that_fit(const gpu::capabilities & caps, const ggml_
             continue;
         }
         const window both = windows[i];
-        const int    d    = widest_dimension(both.tensor, lowest);
+        const int    d    = widest_dimension(both.tensor);
         if (d < 0) {
             return {};
         }
-        const int64_t size = both.tensor->ne[d];
-        window        rest{ part_of(both.tensor, d, size / 2, size, keep), both.first };
-        rest.first[d] += static_cast<uint32_t>(size / 2);
-        windows[i].tensor = part_of(both.tensor, d, 0, size / 2, keep);
+        const int64_t size = both.tensor->ne[d], half = size > 8 ? size / 8 * 4 : size / 2;  // where quads meet
+        window        rest{ part_of(both.tensor, d, half, size, keep), both.first };
+        rest.first[d] += static_cast<uint32_t>(half);
+        windows[i].tensor = part_of(both.tensor, d, 0, half, keep);
         windows.insert(windows.begin() + static_cast<ptrdiff_t>(i) + 1, rest);
     }
     return windows;

@@ -53,9 +53,8 @@ struct window {
     const ggml_tensor * tensor;
     shape               first;
 };
-// The tensor, or windows that each fit a binding, cut along dimensions from `lowest`; none if that cannot be. Their tensors
-// live in `keep`.
-std::vector<window> windows_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep, int lowest = 1);
+// The tensor, or windows that each fit a binding; none if that cannot be. Their tensors live in `keep`.
+std::vector<window> windows_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep);
 
 // The tensor, or parts of it that each fit a binding, in order; equal shapes and strides are cut alike. The parts live in
 // `keep`.

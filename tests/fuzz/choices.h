@@ -20,7 +20,7 @@ inline uint64_t mixed(uint64_t x) {
 
 struct genome {
     uint64_t                           seed = 0;  // of the values in the graph's leaves
-    std::vector<std::vector<uint32_t>> genes;     // the first decides about the whole graph, each other about a node
+    std::vector<std::vector<uint32_t>> genes;     // one a node
 };
 
 // "SEED:1,2,3/4,5/..."; --graph reads it.

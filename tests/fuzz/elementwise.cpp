@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // ADD1: hosts still make it
+
 namespace fuzz {
 
 // Where the CPU backend and WGSL take a function from a table or a polynomial.

@@ -314,10 +314,9 @@ recipe make_graph(genome & g, uint64_t * random, ggml_backend_dev_t reference) {
     recipe           lines;
     ggml_context_ptr context(ggml_init({ 4096 * ggml_tensor_overhead(), nullptr, true }));
     const op *       before = nullptr;
-    choices          whole(g.genes[0], random);
-    maker            m(whole, lines, context.get());
-    for (size_t i = 1; i < g.genes.size(); i++) {
-        m.decide_by(choices(g.genes[i], random));
+    maker            m(lines, context.get());
+    for (auto & gene : g.genes) {
+        m.decide     = choices(gene, random);
         const op & o = choose_op(m.decide, before);
         if (m.add_node(o, reference)) {
             before = &o;
@@ -332,7 +331,7 @@ genome random_genome(uint64_t seed, ggml_backend_dev_t reference) {
     g.seed          = seed;
     // Short graphs are the quicker to look through, long ones meet more of each other's memory.
     const uint64_t most = mixed(random) % 4 == 0 ? most_nodes : most_nodes / 4;
-    g.genes.resize(2 + mixed(random + 1) % most);
+    g.genes.resize(1 + mixed(random + 1) % most);
     (void) make_graph(g, &random, reference);
     return g;
 }

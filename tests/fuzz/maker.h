@@ -27,13 +27,10 @@ shape shape_of(const ggml_tensor * t);
 
 class maker {
 public:
-    maker(choices & decisions, recipe & lines, ggml_context * context) : decide(decisions), lines_(lines), context_(context) {}
+    maker(recipe & lines, ggml_context * context) : decide(none_, nullptr), lines_(lines), context_(context) {}
 
-    // Adds a node made by `o`; false if nothing fits.
+    // Adds a node made by `o`; false if nothing fits, or the reference cannot compute it.
     bool add_node(const op & o, ggml_backend_dev_t reference);
-
-    // For the nodes after this one.
-    void decide_by(const choices & decisions) { decide = decisions; }
 
     const ggml_tensor * operator[](int line) const { return tensors_[static_cast<size_t>(line)]; }
 
@@ -41,7 +38,7 @@ public:
     // for ops
     //
 
-    choices decide;
+    choices decide;  // of the node that is being made
 
     // A result or leaf of any shape and one of these types.
     int source(types of, layout at_least);
@@ -76,6 +73,7 @@ private:
     bool is_kept(int line) const;
     int  fresh(ggml_type type, const shape & ne, layout at_least, fill values);
 
+    std::vector<uint32_t>      none_;
     recipe &                   lines_;
     ggml_context *             context_;
     std::vector<ggml_tensor *> tensors_;

@@ -47,7 +47,7 @@ static bool mul_mat_weight(maker & m, line & l) {
 }
 
 static ggml_tensor * precise(ggml_tensor * t) {
-    ggml_mul_mat_set_prec(t, GGML_PREC_F32);
+    ggml_prec_set_acc(t, GGML_PREC_F32);
     return t;
 }
 
@@ -127,7 +127,7 @@ static const op ops[] = {
     { "MUL_MAT_ID", 6, mul_mat_id, CALL(ggml_mul_mat_id(ctx, t[0], t[1], t[2])), product, "ADD_ID" },
     { "OUT_PROD", 2, out_prod, CALL(ggml_out_prod(ctx, t[0], t[1])), outer },
     { "FLASH_ATTN_EXT", 6, attend, CALL(with_sinks(ggml_flash_attn_ext(ctx, t[0], t[1], t[2], t[3], x[0], x[1], x[2]), t[4])), attention, "MUL_MAT" },
-    { "SOLVE_TRI", 1, solve, CALL(ggml_solve_tri(ctx, t[0], t[1], true, true, false)), { .tolerance = 1e-4, .finite = true } },
+    { "SOLVE_TRI", 1, solve, CALL(ggml_solve_tri(ctx, t[0], t[1], true, true, false)), { .tolerance = 1e-5, .finite = true } },
 };
 
 const std::span<const op> product_ops = ops;

@@ -5,6 +5,13 @@
 #include "codecs/{src0_TYPE}.wgsl" as src0
 #include "matmul/vec_sums.wgsl"
 
+// Quads of scales a unit, see matmul/quantise.wgsl.
+#if SPREAD
+const SCALE_QUADS = 2u;
+#else
+const SCALE_QUADS = 1u;
+#endif
+
 fn dot_sixteen(a: vec4<u32>, b: vec4<u32>) -> i32 {
     return dot4I8Packed(a.x, b.x) + dot4I8Packed(a.y, b.y) + dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w);
 }

@@ -35,7 +35,8 @@ fn map_reflected(p: vec4<i32>) -> vec4<i32> {
 // TRI; kind is the ggml_tri_type: upper with diagonal, upper, lower with diagonal, lower.
 fn map_triangle(p: vec4<i32>) -> vec4<i32> {
     let on_diagonal = p.x == p.y && (params.kind & 1u) == 0u;
-    let inside      = select(p.x < p.y, p.x > p.y, params.kind < 2u);
+    let above       = p.x > p.y;
+    let inside      = select(!above && p.x != p.y, above, params.kind < 2u);
     return select(nowhere(), p, on_diagonal || inside);
 }
 

@@ -1,5 +1,6 @@
 // UPSCALE: each plane of dst is a plane of src in another size. The formulas are those of ggml's CPU backend; a value at i of
-// dst lies at (i + centre) / scale - centre of src. Windows of planes may be bound.
+// dst lies at (i + centre) / scale - centre of src. Windows of both may be bound: a value beyond that of src counts as 0, and
+// what windows of src after the first give is added.
 #include "lib/grid.wgsl"
 #include "codecs/parts/exact.wgsl"
 #include "codecs/{src_TYPE}.wgsl" as src
@@ -10,9 +11,12 @@ const mode_bilinear = 1u;
 
 // The value of src at column x and row y, or next to it at the edge; `plane` is the index of its first value.
 fn pixel(x: i32, y: i32, plane: u32) -> f32 {
-    let column = u32(clamp(x, 0, i32(params.src_ne.x) - 1));
-    let row    = u32(clamp(y, 0, i32(params.src_ne.y) - 1));
-    return src_value(plane + column * params.src_nb.x + row * params.src_nb.y, 0u);
+    let inside = clamp(vec2<i32>(x, y), vec2<i32>(0), vec2<i32>(params.src_whole.xy) - 1);
+    let bound  = vec2<u32>(inside) - params.src_first.xy;
+    if (any(bound >= params.src_ne.xy)) {
+        return 0.0;
+    }
+    return src_value(plane + bound.x * params.src_nb.x + bound.y * params.src_nb.y, 0u);
 }
 
 fn bilinear(at: vec2<f32>, plane: u32) -> f32 {
@@ -53,7 +57,7 @@ fn antialiased(at: vec2<f32>, scale: vec2<f32>, plane: u32) -> f32 {
     let support = max(vec2<f32>(1.0), 1.0 / scale);
     let inverse = 1.0 / support;
     let begin   = max(vec2<i32>(at - support + params.centre), vec2<i32>(0));
-    let end     = min(vec2<i32>(at + support + params.centre), vec2<i32>(params.src_ne.xy));
+    let end     = min(vec2<i32>(at + support + params.centre), vec2<i32>(params.src_whole.xy));
     var sum     = 0.0;
     var weights = 0.0;
     for (var y = begin.y; y < end.y; y++) {
@@ -69,6 +73,22 @@ fn antialiased(at: vec2<f32>, scale: vec2<f32>, plane: u32) -> f32 {
     return select(sum, sum / weights, weights > 0.0);
 }
 
+// The value at p of dst.
+fn resized(p: vec4<f32>, plane: u32) -> f32 {
+    let scale = bitcast<vec4<f32>>(params.scale);
+    if (params.mode == mode_nearest) {
+        return pixel(i32(quotient(p.x, scale.x)), i32(quotient(p.y, scale.y)), plane);
+    }
+    let centre = vec2<f32>(quotient(p.x + params.centre, scale.x), quotient(p.y + params.centre, scale.y));
+    if (params.mode == mode_bilinear && params.antialias != 0u) {
+        return antialiased(centre, scale.xy, plane);
+    }
+    if (params.mode == mode_bilinear) {
+        return bilinear(centre - params.centre, plane);
+    }
+    return bicubic(centre - params.centre, plane);
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let i = group_index(wid, nwg) * WORKGROUP + local;
@@ -78,22 +98,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let scale = bitcast<vec4<f32>>(params.scale);
     let pos   = position(i, params.dst_ne);
     let p     = vec4<f32>(pos + params.dst_first);
-    let to    = at(pos, params.dst_nb);
     let outer = vec2<u32>(u32(quotient(p.z, scale.z)), u32(quotient(p.w, scale.w))) - params.src_first.zw;
-    if (any(outer >= params.src_ne.zw)) {
-        return;
+    let to    = at(pos, params.dst_nb);
+    var value = 0.0;
+    if (all(outer < params.src_ne.zw)) {
+        value = resized(p, outer.x * params.src_nb.z + outer.y * params.src_nb.w);
     }
-    let plane = outer.x * params.src_nb.z + outer.y * params.src_nb.w;
-    if (params.mode == mode_nearest) {
-        dst_store(to, pixel(i32(quotient(p.x, scale.x)), i32(quotient(p.y, scale.y)), plane));
-        return;
+    if (params.add != 0u) {
+        value += dst_value(to, 0u);
     }
-    let centre = vec2<f32>(quotient(p.x + params.centre, scale.x), quotient(p.y + params.centre, scale.y));
-    if (params.mode == mode_bilinear && params.antialias != 0u) {
-        dst_store(to, antialiased(centre, scale.xy, plane));
-    } else if (params.mode == mode_bilinear) {
-        dst_store(to, bilinear(centre - params.centre, plane));
-    } else {
-        dst_store(to, bicubic(centre - params.centre, plane));
-    }
+    dst_store(to, value);
 }
