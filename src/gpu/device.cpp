@@ -68,7 +68,7 @@ result<std::shared_ptr<device>> device::open(std::shared_ptr<adapter> from, cons
     wgpu().AdapterGetLimits(from->handle(), &limits);
 
     // Every kernel stays inside its bindings by construction and the conformance suite runs with validation on, so
-    // bounds clamping (up to 2x in products) and API validation (half of the encoding time) are off unless asked for.
+    // bounds clamping, up to 2x in products, is off unless asked for.
     const char *              enabled[] = { "allow_unsafe_apis", "use_vulkan_memory_model", "vulkan_enable_f16_on_nvidia", "disable_robustness" };
     WGPUDawnTogglesDescriptor toggles   = {};
     toggles.chain.sType                 = WGPUSType_DawnTogglesDescriptor;

@@ -27,7 +27,7 @@ result<binding_plan> plan_bindings(const std::vector<operand> & operands, const 
         const operand & o     = operands[i];
         const uint64_t  begin = align_down(o.offset, caps.storage_alignment);
         const uint64_t  end   = std::min(align_up(std::max<uint64_t>(o.offset + o.size, begin + 16), 16), o.memory->padded_size());
-        plan.bindings.push_back({ o.memory, begin, end - begin, o.wide, o.atomic });
+        plan.bindings.push_back({ o.memory, begin, end - begin, o.wide, o.atomic, o.pairs });
         plan.slot[i] = static_cast<uint32_t>(i);
     }
     // Merge until nothing overlaps: a merged range can reach a third one. There are at most ten.
@@ -45,6 +45,7 @@ result<binding_plan> plan_bindings(const std::vector<operand> & operands, const 
                 x.size   = end - x.offset;
                 x.wide   = x.wide && y.wide;
                 x.atomic = x.atomic || y.atomic;
+                x.pairs  = x.pairs && y.pairs;
                 plan.bindings.erase(plan.bindings.begin() + b);
                 for (uint32_t & slot : plan.slot) {
                     slot = slot == b ? a : slot > b ? slot - 1 : slot;
@@ -54,7 +55,8 @@ result<binding_plan> plan_bindings(const std::vector<operand> & operands, const 
         }
     }
     for (binding & b : plan.bindings) {
-        b.wide = b.wide && !b.atomic;
+        b.wide  = b.wide && !b.atomic;
+        b.pairs = b.pairs && !b.atomic && !b.wide;
         if (b.size > align_up(caps.max_binding, 256)) {
             return status::failure(format("a tensor range of %llu bytes is larger than this device's binding limit of %llu bytes",
                                           (unsigned long long) b.size, (unsigned long long) caps.max_binding));
@@ -79,13 +81,13 @@ std::string kernel_key(const dispatch & d, const binding_plan & plan) {
     }
     for (size_t i = 0; i < d.operands.size(); i++) {
         const binding & b = plan.bindings[plan.slot[i]];
-        key += format(" %s:%s%s@%u", d.operands[i].name, d.operands[i].type, b.atomic ? "a" : b.wide ? "w" : "", plan.slot[i]);
+        key += format(" %s:%s%s@%u", d.operands[i].name, d.operands[i].type, b.atomic ? "a" : b.wide ? "w" : b.pairs ? "p" : "", plan.slot[i]);
     }
     return key;
 }
 
 static const char * element_type(const binding & b) {
-    return b.atomic ? "atomic<u32>" : b.wide ? "vec4<u32>" : "u32";
+    return b.atomic ? "atomic<u32>" : b.wide ? "vec4<u32>" : b.pairs ? "vec2<u32>" : "u32";
 }
 
 result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan, const capabilities & caps) {
@@ -111,7 +113,7 @@ result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan
         const uint32_t    slot = plan.slot[i];
         const binding &   b    = plan.bindings[slot];
         defs[name + "_TYPE"]   = o.type;
-        defs[name + "_WIDTH"]  = b.wide ? "4" : "1";
+        defs[name + "_WIDTH"]  = b.wide ? "4" : b.pairs ? "2" : "1";
         defs[name + "_ATOMIC"] = b.atomic ? "1" : "0";
         fields += "    " + name + "_offset: u32,\n";
         includes += "#include \"lib/binding.wgsl\" as " + name + "\n";

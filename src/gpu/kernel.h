@@ -82,6 +82,7 @@ struct operand {
     const char * type   = "f32";   // codec
     bool         wide   = false;   // read as vec4 words; offset must be a multiple of 16
     bool         atomic = false;   // stores narrower than a word, or atomics
+    bool         pairs  = false;   // read as vec2 words; offset must be a multiple of 8
 };
 
 struct dispatch {
@@ -99,6 +100,7 @@ struct binding {
     uint64_t   size;
     bool       wide;
     bool       atomic;
+    bool       pairs = false;
 };
 
 // Where each operand ended up, and the bindings in order.

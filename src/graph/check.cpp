@@ -10,10 +10,10 @@ gpu::status kernels_compile(gpu::device & device, const ops::plan & plan) {
         d.kernel = s.kernel;
         d.values = s.params;
         for (const ops::operand & o : s.operands) {
-            d.operands.push_back({ o.name, nullptr, 0, 0, o.type, o.wide, o.atomic });
+            d.operands.push_back({ o.name, nullptr, 0, 0, o.type, o.wide, o.atomic, o.pairs });
             bindings.slot.push_back(static_cast<uint32_t>(bindings.bindings.size()));
             bindings.residual.push_back(0);
-            bindings.bindings.push_back({ nullptr, 0, 0, o.wide && !o.atomic, o.atomic });
+            bindings.bindings.push_back({ nullptr, 0, 0, o.wide && !o.atomic, o.atomic, o.pairs });
         }
         kernels.push_back(device.kernels().request(d, bindings));
     }

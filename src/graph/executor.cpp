@@ -92,7 +92,7 @@ gpu::dispatch executor::resolve(const ops::step & s, const planned_node & of, bo
     d.groups = s.groups;
     d.label  = of.name + " " + s.kernel.shader();
     for (const ops::operand & o : s.operands) {
-        gpu::operand bound{ o.name, nullptr, o.offset, o.size, o.type, o.wide, o.atomic };
+        gpu::operand bound{ o.name, nullptr, o.offset, o.size, o.type, o.wide, o.atomic, o.pairs };
         switch (o.where) {
             case ops::operand::kind::tensor:
                 bound.memory = memory_of(o.tensor);

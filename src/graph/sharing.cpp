@@ -48,7 +48,7 @@ void shared_preparation::share(ops::plan & plan, ggml_tensor * const * begin, gg
     if (plan.steps.empty()) {
         return;  // a view writes nothing
     }
-    const bool prepares = plan.steps.size() == 2 && plan.steps.front().prepares;
+    const bool prepares = plan.steps.size() > 1 && plan.steps.front().prepares;
     if (prepares) {
         held now{ key_of(plan.steps.front()), source_of(plan.steps.front()) };
         if (held_.has_value() && held_->key == now.key) {

@@ -219,11 +219,15 @@ private:
         const int64_t n = a.q->ne[3];
         for (const auto [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
             attention half = a;
-            half.dst         = part(a.dst, 3, begin, end);
-            half.q           = part(a.q, 3, begin, end);
-            half.k           = part(a.k, 3, begin, end);
-            half.v           = part(a.v, 3, begin, end);
-            half.first_batch = a.first_batch + static_cast<uint32_t>(begin);
+            half.dst = part(a.dst, 3, begin, end);
+            half.q   = part(a.q, 3, begin, end);
+            half.k   = part(a.k, 3, begin, end);
+            half.v   = part(a.v, 3, begin, end);
+            if (a.mask != nullptr && a.mask->ne[3] == n && a.first_batch == 0) {
+                half.mask = part(a.mask, 3, begin, end);
+            } else {
+                half.first_batch = a.first_batch + static_cast<uint32_t>(begin);
+            }
             add(half);
         }
     }
@@ -312,7 +316,7 @@ private:
         s.params.add("first_head", a.first_head).add("first_batch", a.first_batch).add("heads_log2", power_of_two_below(a.all_heads));
         s.params.add("positions", static_cast<uint32_t>(a.q->ne[1])).add("heads", static_cast<uint32_t>(a.q->ne[2]));
         s.params.add("group_heads", shape.group_heads).add("kv_heads", static_cast<uint32_t>(a.k->ne[2])).add("rows", shape.rows);
-        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("splits", shape.splits).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles);
+        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("splits", shape.splits).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles).add("four", 4u);
         s.groups = uint64_t(shape.row_tiles) * a.k->ne[2] * a.q->ne[3] * shape.splits;
         return s;
     }

@@ -31,6 +31,18 @@ GGML_WEBGPU_PLAN(plan_upscale);
 GGML_WEBGPU_PLAN(plan_arange);
 GGML_WEBGPU_PLAN(plan_timestep_embedding);
 
+// conv.cpp
+GGML_WEBGPU_PLAN(plan_im2col);
+GGML_WEBGPU_PLAN(plan_im2col_3d);
+GGML_WEBGPU_PLAN(plan_im2col_back);
+GGML_WEBGPU_PLAN(plan_col2im_1d);
+GGML_WEBGPU_PLAN(plan_conv_2d);  // CONV_2D, CONV_2D_DW
+GGML_WEBGPU_PLAN(plan_conv_3d);
+GGML_WEBGPU_PLAN(plan_conv_transpose);  // CONV_TRANSPOSE_1D, CONV_TRANSPOSE_2D
+GGML_WEBGPU_PLAN(plan_pool_1d);
+GGML_WEBGPU_PLAN(plan_pool_2d);
+GGML_WEBGPU_PLAN(plan_pool_2d_back);
+
 // rows.cpp
 GGML_WEBGPU_PLAN(plan_get_rows);
 GGML_WEBGPU_PLAN(plan_set_rows);

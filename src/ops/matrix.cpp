@@ -48,9 +48,9 @@ matrix_shape matrix_shape_for(const gpu::capabilities & caps, const ggml_tensor 
     s.tile_k      = 4 * s.mat_k;
     const uint32_t threads = s.subgroups_m * s.subgroups_n * s.subgroup_size;
     const uint32_t memory  = (s.tile_m + s.tile_n) * (s.tile_k + 8) * 2 + s.subgroups_m * s.subgroups_n * s.mat_m * s.mat_n * 4;
-    const uint32_t octets  = s.tile_k / 8;
-    if (memory > caps.workgroup_memory || threads > caps.max_threads || threads % octets != 0 || s.tile_m % (threads / octets) != 0 ||
-        s.tile_n % (threads / octets) != 0) {
+    const uint32_t pairs   = s.tile_k / 4;
+    if (memory > caps.workgroup_memory || threads > caps.max_threads || threads % pairs != 0 || s.tile_m % (threads / pairs) != 0 ||
+        s.tile_n % (threads / pairs) != 0) {
         return {};
     }
     // Both scratch operands must fit a binding.
@@ -96,7 +96,8 @@ static step pack_weights(const ggml_tensor * src0, const packed & to, uint64_t s
 static step pack_columns(const ggml_tensor * src1, const packed & to, uint64_t scratch_at, uint64_t factors_at) {
     step s = pack_step(src1, to, scratch_at);
     s.operands.push_back(bind_scratch("factors", factors_at, to.rows * to.matrices * 4));
-    s.groups = to.rows * to.matrices;
+    s.groups   = to.rows * to.matrices;
+    s.prepares = true;
     return s;
 }
 
@@ -141,12 +142,12 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
                              .define("FRAGMENTS_N", shape.fragments_n)
                              .define("SUBGROUPS_M", shape.subgroups_m)
                              .define("SUBGROUP_COUNT", shape.subgroups_m * shape.subgroups_n)
-                             .define("LOADS_A", shape.tile_m * shape.tile_k / 8 / (shape.subgroups_m * shape.subgroups_n * shape.subgroup_size))
-                             .define("LOADS_B", shape.tile_n * shape.tile_k / 8 / (shape.subgroups_m * shape.subgroups_n * shape.subgroup_size));
+                             .define("LOADS_A", shape.tile_m * shape.tile_k / 4 / (shape.subgroups_m * shape.subgroups_n * shape.subgroup_size))
+                             .define("LOADS_B", shape.tile_n * shape.tile_k / 4 / (shape.subgroups_m * shape.subgroups_n * shape.subgroup_size));
         operand a = bind("a", src0);
         gpu::params & values = product.params;
         if (in_place) {
-            values.add("a_nb", std::array<uint32_t, 4>{ 1, uint32_t(src0->nb[1] / 16), uint32_t(src0->nb[2] / 16), uint32_t(src0->nb[3] / 16) });
+            values.add("a_nb", std::array<uint32_t, 4>{ 1, uint32_t(src0->nb[1] / 8), uint32_t(src0->nb[2] / 8), uint32_t(src0->nb[3] / 8) });
         } else {
             ggml_tensor & part = p.slices.emplace_back(*src0);
             part.ne[1]         = static_cast<int64_t>(rows);
@@ -154,19 +155,19 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
             const packed weights = { align_up(rows, shape.tile_m), k, matrices };
             p.steps.push_back(pack_weights(&part, weights, weights_at));
             a = bind_scratch("a", weights_at, weights.bytes());
-            const uint32_t row = static_cast<uint32_t>(k / 8), matrix = row * static_cast<uint32_t>(weights.rows);
+            const uint32_t row = static_cast<uint32_t>(k / 4), matrix = row * static_cast<uint32_t>(weights.rows);
             values.add("a_nb", std::array<uint32_t, 4>{ 1, row, matrix, matrix * static_cast<uint32_t>(src0->ne[2]) });
         }
-        a.wide    = true;
+        a.pairs   = true;
         operand b = bind_scratch("b", 0, columns.bytes());
-        b.wide    = true;
+        b.pairs   = true;
         product.operands = { a, b, bind_scratch("factors", factors_at, columns.rows * columns.matrices * 4), bind("dst", dst) };
 
         const uint64_t row_tiles    = groups_for(rows, shape.tile_m);
         const uint64_t column_tiles = columns.rows / shape.tile_n;
         values.add("dst_nb", nb(dst)).add("first_row", static_cast<uint32_t>(first)).add("m", static_cast<uint32_t>(rows));
         values.add("n", static_cast<uint32_t>(dst->ne[1])).add("k_tiles", static_cast<uint32_t>(k / shape.tile_k));
-        values.add("b_rows", static_cast<uint32_t>(columns.rows)).add("b_stride", static_cast<uint32_t>(k / 8));
+        values.add("b_rows", static_cast<uint32_t>(columns.rows)).add("b_stride", static_cast<uint32_t>(k / 4));
         values.add("batches2", static_cast<uint32_t>(dst->ne[2])).add("repeat2", static_cast<uint32_t>(src1->ne[2] / src0->ne[2]));
         values.add("repeat3", static_cast<uint32_t>(src1->ne[3] / src0->ne[3]));
         values.add("row_tiles", static_cast<uint32_t>(row_tiles)).add("column_tiles", static_cast<uint32_t>(column_tiles));

@@ -26,6 +26,7 @@ struct operand {
     const char *        type   = "f32";
     bool                wide   = false;
     bool                atomic = false;
+    bool                pairs  = false;
     uint64_t            offset = 0;  // scratch: bytes from its start
     uint64_t            size   = 0;  // scratch: bytes
 
@@ -47,7 +48,7 @@ struct step {
     std::vector<operand> operands;
     gpu::params          params;
     uint64_t             groups = 0;  // workgroups; 0 = nothing to do
-    bool                 prepares = false;  // writes scratch memory from its only tensor, for the one step after it to read
+    bool                 prepares = false;  // writes scratch memory from its only tensor, for the plan's other steps, which leave it as it is
 };
 
 struct plan {

@@ -151,30 +151,24 @@ fn add_values(o0: ptr<function, Rows>, o1: ptr<function, Rows>, o2: ptr<function
     }
 }
 
-// Adds up the groups' sums of the rows 4 r4 + r, or stores the only group's. `o` holds them for all r4.
+// Adds up the groups' sums of the rows 4 r4 + r and stores them. `o` holds them for all r4.
 fn finish(w: Work, r: u32, o: Rows, local: u32) {
-    let c     = local % LANES;
-    let group = local / LANES;
-    if (GROUPS > 1u) {
-        workgroupBarrier();
-        for (var r4 = 0u; r4 < ROWS4; r4++) {
-            weights[local * ROWS4 + r4] = o[r4];
-        }
-        workgroupBarrier();
-    }
+    workgroupBarrier();
     for (var r4 = 0u; r4 < ROWS4; r4++) {
+        weights[local * ROWS4 + r4] = o[r4];
+    }
+    workgroupBarrier();
+    for (var i = local; i < ROWS4 * LANES; i += WORKGROUP) {
+        let c   = i % LANES;
+        let r4  = i / LANES;
         let row = w.first_row + 4u * r4 + r;
-        if (group != r4 % GROUPS || c >= V_QUADS || row >= params.rows) {
-            continue;
-        }
-        var sum = o[r4];
-        if (GROUPS > 1u) {
-            sum = vec4<f32>();
+        if (c < V_QUADS && row < params.rows) {
+            var sum = vec4<f32>();
             for (var g = 0u; g < GROUPS; g++) {
                 sum += weights[(g * LANES + c) * ROWS4 + r4];
             }
+            store_result(w, row, c, sum, row_max[r4][r], row_sum[r4][r]);
         }
-        store_result(w, row, c, sum, row_max[r4][r], row_sum[r4][r]);
     }
 }
 
@@ -255,8 +249,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         }
     }
     workgroupBarrier();
-    finish(w, 0u, o0, local);
-    finish(w, 1u, o1, local);
-    finish(w, 2u, o2, local);
-    finish(w, 3u, o3, local);
+    for (var r = 0u; r < params.four; r++) {
+        var o = o0;
+        switch r {
+            case 1u: { o = o1; }
+            case 2u: { o = o2; }
+            case 3u: { o = o3; }
+            default: {}
+        }
+        finish(w, r, o, local);
+    }
 }

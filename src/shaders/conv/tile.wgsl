@@ -5,7 +5,7 @@
 #include "codecs/{src_TYPE}.wgsl" as src
 #include "codecs/{filter_TYPE}.wgsl" as filter
 #include "codecs/{dst_TYPE}.wgsl" as dst
-#include "conv/volume.wgsl"
+#include "conv/result.wgsl"
 
 const TILE   = 64u; // WORKGROUP is TILE, too: an invocation fetches the fields of one place
 const TILE_K = 16u;

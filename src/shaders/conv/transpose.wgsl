@@ -4,7 +4,7 @@
 #include "codecs/{src_TYPE}.wgsl" as src
 #include "codecs/{filter_TYPE}.wgsl" as filter
 #include "codecs/{dst_TYPE}.wgsl" as dst
-#include "conv/volume.wgsl"
+#include "conv/result.wgsl"
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {

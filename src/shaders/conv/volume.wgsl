@@ -2,23 +2,10 @@
 // first values lie at src_first and dst_first. Positions wrap around below 0, so one comparison tells whether a value is in
 // the window; the padding is outside of all windows.
 
-// Where the receptive field of the value at `o` of dst starts.
-fn field_start(o: vec3<u32>) -> vec3<u32> {
-    return (o + params.dst_first.xyz) * params.stride.xyz - params.pad.xyz - params.src_first.xyz;
-}
-
-fn src_batch(n: u32) -> u32 {
-    return n + params.dst_first_batch - params.src_first_batch;
-}
-
 fn src_inside(i: vec3<u32>) -> bool {
     return all(i < params.src_ne.xyz);
 }
 
 fn src_at(i: vec3<u32>, channel: u32, n: u32) -> u32 {
     return at(vec4<u32>(i, channel), params.src_nb) + n * params.src_batch_nb;
-}
-
-fn dst_at(o: vec3<u32>, channel: u32, n: u32) -> u32 {
-    return at(vec4<u32>(o, channel), params.dst_nb) + n * params.dst_batch_nb;
 }

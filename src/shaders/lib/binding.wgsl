@@ -5,8 +5,19 @@ fn self_word(i: u32) -> u32 {
     return atomicLoad(&self_buffer[i]);
 #elif self_WIDTH == 4
     return self_buffer[i >> 2u][i & 3u];
+#elif self_WIDTH == 2
+    return self_buffer[i >> 1u][i & 1u];
 #else
     return self_buffer[i];
+#endif
+}
+
+// Two words; i counts pairs.
+fn self_pair_word(i: u32) -> vec2<u32> {
+#if self_WIDTH == 2
+    return self_buffer[i];
+#else
+    return vec2<u32>(self_word(2u * i), self_word(2u * i + 1u));
 #endif
 }
 
@@ -23,6 +34,8 @@ fn self_set_word(i: u32, word: u32) {
     atomicStore(&self_buffer[i], word);
 #elif self_WIDTH == 4
     self_buffer[i >> 2u][i & 3u] = word;
+#elif self_WIDTH == 2
+    self_buffer[i >> 1u][i & 1u] = word;
 #else
     self_buffer[i] = word;
 #endif
