@@ -11,12 +11,13 @@ namespace {
 struct attention_tuning {
     uint32_t rows;     // of a tile, at most
     uint32_t threads;  // of a workgroup, and KV positions it handles at once
+    uint32_t unroll;   // rows of K or V whose loads are issued together
     uint32_t groups;   // workgroups that fill the device
 };
 
 attention_tuning tuning_for(const gpu::capabilities & caps) {
     const bool software = caps.type == gpu::capabilities::kind::software;
-    return { 16, 128, software ? 16u : 512u };
+    return software ? attention_tuning{ 16, 128, 2, 16 } : attention_tuning{ 16, 128, 4, 512 };
 }
 
 // The operands, or parts of them.
@@ -114,7 +115,7 @@ kernel_choice choose_kernel(const attention_tuning & tuning, const gpu::capabili
     }
     // No more rows than there are, and than fit into workgroup memory.
     const uint32_t threads   = v_quads > tuning.threads ? 256 : tuning.threads;
-    const uint64_t row_bytes = (a.k->ne[0] + 4 + threads + 16) * sizeof(float);
+    const uint64_t row_bytes = (groups_for(a.k->ne[0], 8) * 8 + 4 + threads + 16) * sizeof(float);
     uint32_t       tile_rows = tuning.rows;
     while (tile_rows > 4 && (tile_rows >= 2 * rows || tile_rows * row_bytes > caps.workgroup_memory)) {
         tile_rows /= 2;
@@ -127,7 +128,7 @@ const char * refusal(const ggml_tensor * dst) {
     const ggml_tensor * k = dst->src[1];
     const ggml_tensor * v = dst->src[2];
     const auto readable = [](const ggml_tensor * t) { return (is_float(t->type) || is_block(t->type)) && t->nb[0] == ggml_type_size(t->type); };
-    if (q->type != GGML_TYPE_F32) return "the type of Q";
+    if (q->type != GGML_TYPE_F32 || !readable(q)) return "the type of Q, or its rows are not contiguous";
     if (!readable(k)) return "the type of K, or its rows are not contiguous";
     if (!readable(v)) return "the type of V, or its rows are not contiguous";
     if (k->ne[2] != v->ne[2] || k->ne[3] != q->ne[3] || v->ne[3] != q->ne[3]) return "the numbers of heads";
@@ -289,9 +290,9 @@ private:
     step scores_step(const attention & a, const work_shape & shape, const operand & partial) const {
         step s;
         s.kernel = gpu::kernel_name(shape.kernel.shader).threads(shape.kernel.threads);
-        s.kernel.define("ROWS", shape.kernel.rows).define("LANES", shape.kernel.lanes);
+        s.kernel.define("ROWS", shape.kernel.rows).define("LANES", shape.kernel.lanes).define("UNROLL", tuning_.unroll);
         if (shape.kernel.team != 0) {
-            s.kernel.define("TEAM", shape.kernel.team).define("UNROLL", 4);
+            s.kernel.define("TEAM", shape.kernel.team);
         } else if (caps_.subgroups && shape.kernel.lanes >= caps_.subgroup_max) {
             s.kernel.define("GROUPS_IN_TURN");
         }
@@ -299,7 +300,7 @@ private:
             s.kernel.define("DST_QUADS");
         }
         s.operands = {
-            bind("q", a.q),
+            bind_rows(s.kernel, "q", a.q, { "q_SIZE", "q_BLOCKS", "q_HALVES", "q_QUADS" }),
             bind_rows(s.kernel, "k", a.k, { "k_SIZE", "k_BLOCKS", "k_HALVES", "k_QUADS" }),
             bind_rows(s.kernel, "v", a.v, { "v_SIZE", "v_BLOCKS", "v_HALVES", "v_QUADS" }),
             bind_optional("mask", a.mask, 0, "f16"),
@@ -317,6 +318,7 @@ private:
         s.params.add("positions", static_cast<uint32_t>(a.q->ne[1])).add("heads", static_cast<uint32_t>(a.q->ne[2]));
         s.params.add("group_heads", shape.group_heads).add("kv_heads", static_cast<uint32_t>(a.k->ne[2])).add("rows", shape.rows);
         s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("splits", shape.splits).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles).add("four", 4u);
+        s.params.add("k_octets", static_cast<uint32_t>(groups_for(a.k->ne[0], 8)));
         s.groups = uint64_t(shape.row_tiles) * a.k->ne[2] * a.q->ne[3] * shape.splits;
         return s;
     }

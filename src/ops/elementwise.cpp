@@ -95,7 +95,8 @@ plan plan_math(const gpu::capabilities &, const ggml_tensor * dst) {
 
 static const char * operator_of(ggml_op op) {
     switch (op) {
-        case GGML_OP_ADD: return "+";
+        case GGML_OP_ADD:
+        case GGML_OP_ADD1: return "+";
         case GGML_OP_SUB: return "-";
         case GGML_OP_MUL: return "*";
         case GGML_OP_DIV: return "/";

@@ -47,6 +47,7 @@ GGML_WEBGPU_PLAN(plan_pool_2d_back);
 GGML_WEBGPU_PLAN(plan_get_rows);
 GGML_WEBGPU_PLAN(plan_set_rows);
 GGML_WEBGPU_PLAN(plan_get_rows_back);
+GGML_WEBGPU_PLAN(plan_add_id);
 
 // matmul.cpp
 GGML_WEBGPU_PLAN(plan_mul_mat);

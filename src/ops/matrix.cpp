@@ -1,5 +1,7 @@
 #include "ops/matrix.h"
 
+#include "ops/matvec.h"
+
 #include <algorithm>
 
 namespace ops {
@@ -87,6 +89,20 @@ static step pack_step(const ggml_tensor * src, const packed & to, uint64_t scrat
 }
 
 static step pack_weights(const ggml_tensor * src0, const packed & to, uint64_t scratch_at) {
+    // A row's units must end with the row; tiles of 64 values see to it.
+    step units;
+    units.kernel = gpu::kernel_name("matmul/pack_units").threads(pack_threads);
+    if (to.stride % 128 == 0 && bind_packed_weights(units, src0)) {
+        const uint64_t padded_units = to.stride / 64;
+        operand        memory       = bind_scratch("packed", scratch_at, to.bytes());
+        memory.wide                 = true;
+        units.operands.push_back(memory);
+        units.params.add("padded_units", static_cast<uint32_t>(padded_units)).add("src0_nb", nb(src0));
+        units.params.add("rows", static_cast<uint32_t>(src0->ne[1])).add("padded_rows", static_cast<uint32_t>(to.rows));
+        units.params.add("matrices", static_cast<uint32_t>(to.matrices)).add("matrices2", static_cast<uint32_t>(src0->ne[2]));
+        units.groups = groups_for(padded_units * to.rows * to.matrices, pack_threads);
+        return units;
+    }
     step s = pack_step(src0, to, scratch_at);
     s.kernel.define("WEIGHTS");
     s.groups = groups_for(to.bytes() / 16, pack_threads);

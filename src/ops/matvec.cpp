@@ -198,22 +198,32 @@ static step quantise_step(const ggml_tensor * src1, const packed_columns & to) {
     return s;
 }
 
-static step packed_step(const ggml_tensor * dst, const packed_columns & from) {
-    const ggml_tensor * src0 = dst->src[0];
-    const int64_t       k    = src0->ne[0];
-    const uint64_t      unit = std::max<uint64_t>(1, unit_values / ggml_blck_size(src0->type)) * ggml_type_size(src0->type);
-    step                s;
-    s.kernel = gpu::kernel_name("matmul/vec_packed").define("src0_ALIGN", alignment_of(src0, unit));
-    if (from.spread) {
+bool bind_packed_weights(step & s, const ggml_tensor * weights) {
+    const packed_type * view = packed_view(weights->type);
+    if (view == nullptr) {
+        return false;
+    }
+    const uint64_t unit = std::max<uint64_t>(1, unit_values / ggml_blck_size(weights->type)) * ggml_type_size(weights->type);
+    s.kernel.define("src0_ALIGN", alignment_of(weights, unit));
+    if (view->spread) {
         s.kernel.define("SPREAD");
     }
-    if (k % unit_values != 0) {
+    if (weights->ne[0] % unit_values != 0) {
         s.kernel.define("HALF_UNIT");
     }
-    operand weights = bind("src0", src0);
-    weights.wide    = alignment_of(src0, unit) == 16;
-    s.operands      = { weights, from.quants(true), from.scales(true), bind("dst", dst) };
-    s.params.add("units", from.units).add("k_blocks", static_cast<uint32_t>(k / 32));
+    operand o = bind("src0", weights);
+    o.wide    = alignment_of(weights, unit) == 16;
+    s.operands.push_back(o);
+    s.params.add("units", static_cast<uint32_t>(groups_for(weights->ne[0], unit_values)));
+    s.params.add("k_blocks", static_cast<uint32_t>(weights->ne[0] / 32));
+    return true;
+}
+
+static step packed_step(const ggml_tensor * dst, const packed_columns & from) {
+    step s;
+    s.kernel = gpu::kernel_name("matmul/vec_packed");
+    bind_packed_weights(s, dst->src[0]);
+    s.operands.insert(s.operands.end(), { from.quants(true), from.scales(true), bind("dst", dst) });
     return s;
 }
 

@@ -14,4 +14,8 @@ plan plan_matvec(const gpu::capabilities & caps, const ggml_tensor * dst);
 // MUL_MAT_ID, each (slot, token) pair a column by itself.
 plan plan_matvec_id(const gpu::capabilities & caps, const ggml_tensor * dst);
 
+// Binds quantised weights as "src0" for kernels that read them by the integer view of their codec (codecs/parts/packed.wgsl), in
+// units of 64 values: params units, k_blocks. False, and nothing done, if the type has no such view.
+bool bind_packed_weights(step & s, const ggml_tensor * weights);
+
 }  // namespace ops

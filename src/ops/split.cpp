@@ -76,6 +76,15 @@ std::vector<window> windows_that_fit(const gpu::capabilities & caps, const ggml_
     return windows;
 }
 
+const ggml_tensor * matching_part(const ggml_tensor * t, const window & of, std::list<ggml_tensor> & keep) {
+    for (int d = 0; d < GGML_MAX_DIMS; d++) {
+        if (of.tensor->ne[d] != t->ne[d]) {
+            t = part_of(t, d, of.first[d], of.first[d] + of.tensor->ne[d], keep);
+        }
+    }
+    return t;
+}
+
 std::vector<const ggml_tensor *> parts_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep) {
     std::vector<const ggml_tensor *> parts = { t };
     for (size_t i = 0; i < parts.size();) {

@@ -55,6 +55,8 @@ struct window {
 };
 // The tensor, or windows that each fit a binding; none if that cannot be. Their tensors live in `keep`.
 std::vector<window> windows_that_fit(const gpu::capabilities & caps, const ggml_tensor * t, std::list<ggml_tensor> & keep);
+// The same part of another tensor of the whole's shape.
+const ggml_tensor * matching_part(const ggml_tensor * t, const window & of, std::list<ggml_tensor> & keep);
 
 // The tensor, or parts of it that each fit a binding, in order; equal shapes and strides are cut alike. The parts live in
 // `keep`.

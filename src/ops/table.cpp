@@ -35,6 +35,7 @@ static constexpr entry table[] = {
     OP(SUB, plan_binary, split_rule::outer),
     OP(MUL, plan_binary, split_rule::outer),
     OP(DIV, plan_binary, split_rule::outer),
+    OP(ADD1, plan_binary, split_rule::outer),
     OP(UNARY, plan_unary, split_rule::outer),
     OP(SQR, plan_math, split_rule::outer),
     OP(SQRT, plan_math, split_rule::outer),
@@ -106,6 +107,7 @@ static constexpr entry table[] = {
     OP(GET_ROWS, plan_get_rows, split_rule::lookup),
     OP(SET_ROWS, plan_set_rows, split_rule::scatter),
     OP(GET_ROWS_BACK, plan_get_rows_back, split_rule::scatter),
+    OP(ADD_ID, plan_add_id, split_rule::own),
 
     OP(FLASH_ATTN_EXT, plan_flash_attn_ext, split_rule::own),
 

@@ -33,8 +33,24 @@ static std::vector<size_t> results_of(const recipe & r, size_t node) {
     return results;
 }
 
+// The first byte that differs from `before` outside the results, in words.
+static std::string stray_write(const recipe & r, size_t node, const world & host, const bytes & before, bytes after) {
+    for (const size_t result : results_of(r, node)) {
+        for_each_run(host.tensor(result), [&](size_t offset, size_t size) {
+            std::memcpy(host.in(after, result) + offset, host.in(before, result) + offset, size);
+        });
+    }
+    for (size_t b = 0; b < after.size(); b++) {
+        const auto [a, unused] = std::mismatch(after[b].begin(), after[b].end(), before[b].begin());
+        if (a != after[b].end()) {
+            return "byte " + std::to_string(a - after[b].begin()) + " of buffer " + std::to_string(b) + ", outside its result, was changed";
+        }
+    }
+    return "";
+}
+
 // Compares one node on both, after both computed it from `before`.
-static std::string compare_node(const recipe & r, size_t node, const world & host, const bytes & before, const bytes & expected, bytes found) {
+static std::string compare_node(const recipe & r, size_t node, const world & host, const bytes & before, const bytes & expected, const bytes & found) {
     const auto sources = place_in(host, r, before), cpu = place_in(host, r, expected), device = place_in(host, r, found);
     for (const size_t result : results_of(r, node)) {
         std::string text = difference(r[node], host.tensor(node), host.tensor(result), sources, cpu, device);
@@ -42,18 +58,7 @@ static std::string compare_node(const recipe & r, size_t node, const world & hos
             return (result == node ? "" : "its source t" + std::to_string(result) + ": ") + text;
         }
     }
-    for (const size_t result : results_of(r, node)) {
-        for_each_run(host.tensor(result), [&](size_t offset, size_t size) {
-            std::memcpy(host.in(found, result) + offset, host.in(expected, result) + offset, size);
-        });
-    }
-    for (size_t b = 0; b < found.size(); b++) {
-        const auto [a, e] = std::mismatch(found[b].begin(), found[b].end(), expected[b].begin());
-        if (a != found[b].end()) {
-            return "byte " + std::to_string(a - found[b].begin()) + " of buffer " + std::to_string(b) + ", outside its result, was changed";
-        }
-    }
-    return "";
+    return stray_write(r, node, host, before, found);
 }
 
 // Leaves the last state of the CPU's memory in `final`.
@@ -71,6 +76,9 @@ static std::optional<failure> check_nodes(const recipe & r, world & host, world 
             return failure{ i, "CPU: " + why };
         }
         bytes expected = host.get();
+        if (const std::string text = stray_write(r, i, host, before, expected); !text.empty()) {
+            return failure{ i, "CPU: " + text };
+        }
         if (!supports(gpu.backend(), gpu.tensor(i))) {
             seen.unsupported[name]++;
             gpu.set(expected);

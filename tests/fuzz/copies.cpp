@@ -93,8 +93,11 @@ static bool copy_to_whole_numbers(maker & m, line & l) {
 static bool copy_to_blocks(maker & m, line & l) {
     const ggml_type to = m.block_type();
     const int       a  = m.source({ F32, F32, F16, BF16 }, layout::rows);
-    l.sources          = { a, m.operand(to, shape_of(m[a]), layout::contiguous) };
-    return m[a]->ne[0] % ggml_blck_size(to) == 0;
+    if (m[a]->ne[0] % ggml_blck_size(to) != 0) {
+        return false;
+    }
+    l.sources = { a, m.operand(to, shape_of(m[a]), layout::contiguous) };
+    return true;
 }
 
 static bool copy_encoded(maker & m, line & l) {

@@ -95,12 +95,14 @@ static int work(const options & o) {
     tally          seen;
     int            failures = 0;
     for (uint64_t seed = o.seed; seed < o.seed + o.count; seed += o.step) {
+        std::printf("# seed %llu\n", (unsigned long long) seed);
+        std::fflush(stdout);
         genome g = random_genome(seed, cpu_device());
         if (!o.graph.empty() && !from_text(o.graph, g)) {
             std::fprintf(stderr, "--graph: not the text of a graph\n");
             return 2;
         }
-        std::printf("# run %llu %s\n", (unsigned long long) seed, to_text(g).c_str());
+        std::printf("# graph %s\n", to_text(g).c_str());
         std::fflush(stdout);
         alarm(seconds_a_graph);
         recipe     r;
@@ -204,8 +206,11 @@ static uint64_t run_worker(const options & o, uint64_t seed, totals & all) {
         words >> mark >> word;
         if (mark != "#") {
             std::fputs(line, stdout);
-        } else if (word == "run") {
-            words >> running >> text;
+        } else if (word == "seed") {
+            words >> running;
+            text.clear();  // until it is made
+        } else if (word == "graph") {
+            words >> text;
         } else if (word == "end") {
             ended = true;
         } else if (word == "passed" || word == "failed") {
@@ -230,7 +235,8 @@ static uint64_t run_worker(const options & o, uint64_t seed, totals & all) {
         return 0;  // it will not start again
     }
     std::printf("FAILED seed %llu: %s\n", (unsigned long long) running, signal == SIGALRM ? "it does not end" : strsignal(signal));
-    if (signal != SIGALRM) {
+    std::fflush(stdout);
+    if (signal != SIGALRM && !text.empty()) {
         shrink_crash(o, text, signal);
     }
     std::fflush(stdout);

@@ -7,7 +7,6 @@
 #include "attention/result.wgsl"
 
 const ROWS4    = ROWS / 4u;
-const K_OCTETS = (K_QUADS + 1u) / 2u;
 const V_OCTETS = (V_QUADS + 1u) / 2u;
 const TEAMS    = WORKGROUP / TEAM;
 const SHARE    = (K_OCTETS + TEAM - 1u) / TEAM;  // octets of a thread
@@ -52,18 +51,6 @@ fn biases(m: Masks, j: u32, end: u32) -> Rows {
         bias[r / 4u][r % 4u] = b;
     }
     return bias;
-}
-
-fn query_octet(w: Work, r: u32, octet: u32) -> mat2x4<f32> {
-    let start = q_start(w, clamped_row(w, r));
-    var q: mat2x4<f32>;
-    for (var i = 0u; i < 8u; i++) {
-        let d = 8u * octet + i;
-        if (d < k_SIZE) {
-            q[i / 4u][i % 4u] = params.scale * q_value(start + d * params.q_nb.x, 0u);
-        }
-    }
-    return q;
 }
 
 fn dot_octet(a: mat2x4<f32>, b: mat2x4<f32>) -> f32 {
@@ -116,8 +103,11 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 
     var q: array<mat2x4<f32>, ROWS * SHARE>;
     for (var r = 0u; r < ROWS; r++) {
+        let start = q_start(w, clamped_row(w, r));
         for (var i = 0u; i < SHARE; i++) {
-            q[r * SHARE + i] = query_octet(w, r, lane + i * TEAM);
+            if (lane + i * TEAM < K_OCTETS) {
+                q[r * SHARE + i] = params.scale * q_row_octet(start, lane + i * TEAM);
+            }
         }
     }
 
@@ -236,14 +226,16 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
             total[r] += parts[i * ROWS4 + r];
         }
     }
-    finish(w, 0u, o[0], highest[0].x, total[0].x, local);
-    finish(w, 1u, o[1], highest[0].y, total[0].y, local);
-    finish(w, 2u, o[2], highest[0].z, total[0].z, local);
-    finish(w, 3u, o[3], highest[0].w, total[0].w, local);
-#if ROWS > 4
-    finish(w, 4u, o[4], highest[1].x, total[1].x, local);
-    finish(w, 5u, o[5], highest[1].y, total[1].y, local);
-    finish(w, 6u, o[6], highest[1].z, total[1].z, local);
-    finish(w, 7u, o[7], highest[1].w, total[1].w, local);
-#endif
+    for (var r4 = 0u; r4 < ROWS4; r4++) {
+        for (var r = 0u; r < params.four; r++) {
+            var row = o[4u * r4];
+            switch r {
+                case 1u: { row = o[4u * r4 + 1u]; }
+                case 2u: { row = o[4u * r4 + 2u]; }
+                case 3u: { row = o[4u * r4 + 3u]; }
+                default: {}
+            }
+            finish(w, 4u * r4 + r, row, highest[r4][r], total[r4][r], local);
+        }
+    }
 }

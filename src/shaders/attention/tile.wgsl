@@ -8,12 +8,11 @@
 const ROWS4  = ROWS / 4u;
 // LANES threads share the columns of V, some may be idle; GROUPS such groups share the positions, UNROLL at a time.
 const GROUPS = WORKGROUP / LANES;
-const UNROLL = 4u;
 const PARTS  = 8u;
 
 alias Rows = array<vec4<f32>, ROWS4>;
 
-var<workgroup> queries: array<vec4<f32>, 4u * K_QUADS * ROWS4>;  // [value][row]
+var<workgroup> queries: array<vec4<f32>, 8u * K_OCTETS * ROWS4>;  // [value][row]
 var<workgroup> weights: array<vec4<f32>, WORKGROUP * ROWS4>;     // [position][row]
 var<workgroup> parts: array<vec4<f32>, PARTS * ROWS4>;
 var<workgroup> row_mask: array<vec4<u32>, ROWS4>;
@@ -22,13 +21,13 @@ var<workgroup> row_max: array<vec4<f32>, ROWS4>;
 var<workgroup> row_sum: array<vec4<f32>, ROWS4>;
 
 fn load_queries(w: Work, local: u32) {
-    for (var i = local; i < 4u * K_QUADS * ROWS4; i += WORKGROUP) {
-        let d  = i % (4u * K_QUADS);
-        let r4 = i / (4u * K_QUADS);
+    for (var i = local; i < 8u * K_OCTETS * ROWS4; i += WORKGROUP) {
+        let d  = i % (8u * K_OCTETS);
+        let r4 = i / (8u * K_OCTETS);
         var four = vec4<f32>();
         if (d < k_SIZE) {
             for (var r = 0u; r < 4u; r++) {
-                four[r] = q_value(q_start(w, clamped_row(w, 4u * r4 + r)) + d * params.q_nb.x, 0u);
+                four[r] = q_value(q_start(w, clamped_row(w, 4u * r4 + r)) + d, 0u);
             }
         }
         queries[d * ROWS4 + r4] = params.scale * four;
@@ -84,13 +83,10 @@ fn scores(w: Work, j: u32) -> Rows {
         return s;
     }
     let row = w.k + j * params.k_nb.y;
-    for (var i = 0u; i < K_QUADS / 2u; i++) {
+    for (var i = 0u; i < params.k_octets; i++) {
         let k = k_row_octet(row, i);
         add_products(&s, 2u * i, k[0]);
         add_products(&s, 2u * i + 1u, k[1]);
-    }
-    if (K_QUADS % 2u == 1u) {
-        add_products(&s, K_QUADS - 1u, k_row_quad(row, K_QUADS - 1u));
     }
     for (var r = 0u; r < ROWS4; r++) {
         s[r] = score_of(s[r], bias[r]);

@@ -1,4 +1,5 @@
-// What the attention kernels share. A workgroup serves one KV head, one range of KV positions (a split) and ROWS rows: a row is a
+// What the attention kernels share. Some loops are bounded by a parameter where a constant would do, so that compilers keep them
+// loops: unrolled they would be long to compile and no faster. A workgroup serves one KV head, one range of KV positions (a split) and ROWS rows: a row is a
 // query position and one of the query heads of that KV head, numbered with the heads next to each other.
 #include "lib/float.wgsl"
 #include "codecs/{k_TYPE}.wgsl" as k
@@ -6,12 +7,13 @@
 #include "attention/row.wgsl" as k
 #include "attention/row.wgsl" as v
 #include "codecs/f32.wgsl" as q
+#include "attention/row.wgsl" as q
 #include "codecs/f32.wgsl" as sinks
 #include "codecs/f32.wgsl" as partial
 #include "codecs/f32.wgsl" as dst
 
-const K_QUADS = (k_SIZE + 3u) / 4u;
-const V_QUADS = (v_SIZE + 3u) / 4u;
+const K_OCTETS = (k_SIZE + 7u) / 8u;
+const V_QUADS  = (v_SIZE + 3u) / 4u;
 
 // The score of a masked position. A number and not -infinity, so no difference of two scores is NaN.
 const MASKED = -3.0e38;

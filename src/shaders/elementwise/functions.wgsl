@@ -1,5 +1,5 @@
 // The functions of one value and of a value with its gate. Formulas are those of ggml's CPU backend (ggml-cpu/unary-ops.cpp,
-// ggml-cpu/vec.h); p0..p3 are the op's parameters.
+// ggml-cpu/vec.h), also in what they make of NaN; p0..p3 are the op's parameters.
 #include "lib/float.wgsl"
 #include "lib/trig.wgsl"
 
@@ -30,10 +30,15 @@ fn op_neg(x: f32) -> f32 { return -x; }
 fn op_step(x: f32) -> f32 { return select(0.0, 1.0, x > 0.0); }
 fn op_tanh(x: f32) -> f32 { return safe_tanh(x); }
 fn op_elu(x: f32) -> f32 { return select(expm1(x), x, x > 0.0); }
-fn op_relu(x: f32) -> f32 { return max(x, 0.0); }
+fn op_relu(x: f32) -> f32 { return select(0.0, x, x > 0.0); }
 fn op_sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
 fn op_silu(x: f32) -> f32 { return x / (1.0 + exp(-x)); }
-fn op_gelu(x: f32) -> f32 { return 0.5 * x * (1.0 + safe_tanh(0.79788456 * x * (1.0 + 0.044715 * x * x))); }
+fn op_gelu(x: f32) -> f32 {
+    if (abs(x) >= 10.0) { // where 0 * infinity would come of it
+        return op_relu(x);
+    }
+    return 0.5 * x * (1.0 + safe_tanh(0.79788456 * x * (1.0 + 0.044715 * x * x)));
+}
 fn op_gelu_quick(x: f32) -> f32 { return x / (1.0 + exp(-1.702 * x)); }
 fn op_gelu_erf(x: f32) -> f32 { return 0.5 * x * (1.0 + erf(x * 0.70710678)); }
 fn op_hardsigmoid(x: f32) -> f32 { return clamp((x + 3.0) / 6.0, 0.0, 1.0); }
@@ -60,9 +65,14 @@ fn op_cos(x: f32) -> f32 { return cos(reduced(x)); }
 // Functions with parameters; GLU kernels have none of these.
 #if defined(src_TYPE)
 fn op_scale(x: f32) -> f32 { return x * params.p0 + params.p1; }
-fn op_clamp(x: f32) -> f32 { return min(max(x, params.p0), params.p1); }
-fn op_leaky_relu(x: f32) -> f32 { return max(x, 0.0) + params.p0 * min(x, 0.0); }
+fn op_leaky_relu(x: f32) -> f32 { return select(0.0, x, x > 0.0) + params.p0 * select(0.0, x, x < 0.0); }
 fn op_fill(x: f32) -> f32 { return params.p0; }
+
+// NaN becomes p1.
+fn op_clamp(x: f32) -> f32 {
+    let below = select(params.p1, x, x < params.p1);
+    return select(params.p0, below, below > params.p0);
+}
 
 // p: alpha_n, alpha_p, beta, eps
 fn op_xielu(x: f32) -> f32 {
@@ -72,7 +82,7 @@ fn op_xielu(x: f32) -> f32 {
     return (expm1(min(x, params.p3)) - x) * params.p0 + params.p2 * x;
 }
 #else
-fn glu_relu(x: f32, g: f32) -> f32 { return op_relu(x) * g; }
+fn glu_relu(x: f32, g: f32) -> f32 { return select(0.0, x * g, x > 0.0); }
 fn glu_gelu(x: f32, g: f32) -> f32 { return op_gelu(x) * g; }
 fn glu_silu(x: f32, g: f32) -> f32 { return op_silu(x) * g; }
 fn glu_gelu_erf(x: f32, g: f32) -> f32 { return op_gelu_erf(x) * g; }
