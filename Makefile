@@ -22,8 +22,8 @@ test: build           ## all suites; the last line is "N passed, N failed"
 	scripts/fetch smollm2 gemma whisper
 	scripts/test unit builds variants models conformance masks
 
-test-masks: build     ## the conformance suite again, on devices with fewer features
-	scripts/test masks
+test-masks: build     ## the whole conformance suite again, on devices with fewer features
+	MASK_SAMPLE=1/1 scripts/test masks
 
 env:                  ## the Debian root that everything runs in
 	scripts/env true

@@ -353,4 +353,29 @@ plan plan_flash_attn_ext(const gpu::capabilities & caps, const ggml_tensor * dst
     return std::move(p.whole);
 }
 
+// LIGHTNING_INDEXER: dst[kv, token, 1, stream] = sum over heads of w max(q . k, 0), plus the mask.
+plan plan_lightning_indexer(const gpu::capabilities &, const ggml_tensor * dst) {
+    const ggml_tensor * q    = dst->src[0];
+    const ggml_tensor * k    = dst->src[1];
+    const ggml_tensor * w    = dst->src[2];
+    const ggml_tensor * mask = dst->src[3];
+    if (q->type != GGML_TYPE_F32 || !(is_float(k->type) || is_block(k->type)) || k->nb[0] != ggml_type_size(k->type) || k->ne[0] > 512) {
+        return unsupported("keys of %lld x %s", (long long) k->ne[0], ggml_type_name(k->type));
+    }
+    constexpr uint32_t threads = 128;
+    const uint32_t     heads   = static_cast<uint32_t>(q->ne[1]);
+    const uint32_t     tiles   = static_cast<uint32_t>(groups_for(dst->ne[0], threads));
+
+    step s;
+    s.kernel   = gpu::kernel_name("attention/indexer").threads(threads).define("HEADS", k->ne[0] <= 128 ? 16 : 4);
+    s.operands = {
+        bind("q", q), bind_rows(s.kernel, "k", k, { "k_SIZE", "k_BLOCKS", "k_HALVES", "k_QUADS" }), bind("w", w), bind("mask", mask), bind("dst", dst),
+    };
+    s.params.add("q_nb", nb(q)).add("k_nb", nb(k)).add("w_nb", nb(w)).add("mask_nb", nb(mask)).add("mask_ne", ne(mask)).add("dst_nb", nb(dst));
+    s.params.add("heads", heads).add("tokens", static_cast<uint32_t>(q->ne[2])).add("kv", static_cast<uint32_t>(dst->ne[0])).add("tiles", tiles);
+    s.params.add("k_octets", static_cast<uint32_t>(groups_for(k->ne[0], 8)));
+    s.groups = uint64_t(tiles) * q->ne[2] * q->ne[3];
+    return s;
+}
+
 }  // namespace ops

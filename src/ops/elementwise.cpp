@@ -97,10 +97,10 @@ static const char * operator_of(ggml_op op) {
     switch (op) {
         case GGML_OP_ADD:
         case GGML_OP_ADD1: return "+";
-        case GGML_OP_SUB: return "-";
-        case GGML_OP_MUL: return "*";
-        case GGML_OP_DIV: return "/";
-        default:          return nullptr;
+        case GGML_OP_SUB:  return "-";
+        case GGML_OP_MUL:  return "*";
+        case GGML_OP_DIV:  return "/";
+        default:           return nullptr;
     }
 }
 

@@ -63,6 +63,19 @@ GGML_WEBGPU_PLAN(plan_rms_norm_back);
 
 // attention.cpp
 GGML_WEBGPU_PLAN(plan_flash_attn_ext);
+GGML_WEBGPU_PLAN(plan_lightning_indexer);
+
+// recurrent.cpp
+GGML_WEBGPU_PLAN(plan_linear_attention);  // RWKV_WKV6, RWKV_WKV7, GATED_LINEAR_ATTN
+GGML_WEBGPU_PLAN(plan_gated_delta_net);
+GGML_WEBGPU_PLAN(plan_ssm_scan);
+GGML_WEBGPU_PLAN(plan_ssm_conv);
+GGML_WEBGPU_PLAN(plan_solve_tri);
+
+// hyper.cpp
+GGML_WEBGPU_PLAN(plan_hyper_comb);
+GGML_WEBGPU_PLAN(plan_hyper_pre);
+GGML_WEBGPU_PLAN(plan_hyper_post);
 
 // softmax.cpp
 GGML_WEBGPU_PLAN(plan_soft_max);

@@ -88,7 +88,7 @@ plan plan_add_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     }
     plan       p;
     const auto windows = windows_that_fit(caps, dst, p.slices), tables = windows_that_fit(caps, table, p.slices);
-    if (windows.empty() || tables.empty()) {
+    if (windows.empty() || tables.empty() || tables[0].tensor->ne[0] != table->ne[0]) {
         return unsupported("a tensor is larger than the binding limit and cannot be cut");
     }
     for (const window & to : windows) {

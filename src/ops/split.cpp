@@ -106,6 +106,27 @@ std::vector<const ggml_tensor *> parts_that_fit(const gpu::capabilities & caps, 
 
 namespace {
 
+// For split_rule::listed: dimension `d` of dst, and for each source the dimension that is cut with it.
+struct listed_cut {
+    static constexpr int whole    = -1;  // the source stays whole
+    static constexpr int repeated = -2;  // the same, if its size in dimension d is 1
+
+    ggml_op op;
+    int     d;
+    int     along[4];
+};
+
+constexpr listed_cut listed_cuts[] = {
+    { GGML_OP_LIGHTNING_INDEXER, 3, { 3, 3, 3, 3 } },
+    { GGML_OP_LIGHTNING_INDEXER, 3, { 3, 3, 3, listed_cut::repeated } },
+    { GGML_OP_LIGHTNING_INDEXER, 1, { 2, listed_cut::whole, 1, 1 } },
+    { GGML_OP_LIGHTNING_INDEXER, 0, { listed_cut::whole, 2, listed_cut::whole, 0 } },
+    { GGML_OP_DSV4_HC_COMB, 2, { 1, listed_cut::whole, listed_cut::whole, listed_cut::whole } },
+    { GGML_OP_DSV4_HC_PRE, 1, { 2, 2, listed_cut::whole, listed_cut::whole } },  // weights for each value
+    { GGML_OP_DSV4_HC_PRE, 1, { 2, 1, listed_cut::whole, listed_cut::whole } },  // weights for each stream
+    { GGML_OP_DSV4_HC_POST, 2, { 1, 2, 1, 2 } },
+};
+
 class slicer {
 public:
     slicer(const gpu::capabilities & caps, split_rule rule, plan_function make) : caps_(caps), rule_(rule), make_(make) {}
@@ -304,6 +325,35 @@ private:
                       [&](ggml_tensor & p, int64_t) { p.op_params[0] = static_cast<int32_t>(p.ne[2] / per_group); });
     }
 
+    // The first cut of those listed that makes something smaller which does not fit.
+    bool cut_listed(const ggml_tensor & node) {
+        for (const listed_cut & c : listed_cuts) {
+            if (c.op != node.op || node.ne[c.d] < 2) {
+                continue;
+            }
+            bool possible = true, helps = !fits(caps_, &node);
+            int  along[GGML_MAX_SRC];
+            std::fill(std::begin(along), std::end(along), -1);
+            for (size_t i = 0; i < std::size(c.along); i++) {
+                const ggml_tensor * src = node.src[i];
+                if (src == nullptr || c.along[i] == listed_cut::whole) {
+                    continue;
+                }
+                if (c.along[i] == listed_cut::repeated) {
+                    possible = possible && src->ne[c.d] == 1;
+                    continue;
+                }
+                along[i] = c.along[i];
+                possible = possible && src->ne[along[i]] == node.ne[c.d];
+                helps    = helps || !fits(caps_, src);
+            }
+            if (possible && helps) {
+                return cut(node, c.d, along);
+            }
+        }
+        return false;
+    }
+
     bool halve(const ggml_tensor & node) {
         static constexpr int columns[GGML_MAX_SRC] = { -1, 1, -1, -1, -1, -1, -1, -1, -1, -1 };
         static constexpr int rows[GGML_MAX_SRC]    = { 1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
@@ -313,6 +363,8 @@ private:
             case split_rule::none:
             case split_rule::own:
                 return false;
+            case split_rule::listed:
+                return cut_listed(node);
             case split_rule::outer:
             case split_rule::any:
                 return cut_shared(node, 3) || cut_shared(node, 2) || cut_shared(node, 1) || (rule_ == split_rule::any && cut_shared(node, 0));

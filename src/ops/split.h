@@ -21,6 +21,7 @@ enum class split_rule {
     channels, // GROUP_NORM: as planes, and along the third dimension between groups of channels
     results,  // ARGMAX: values of dst, rows of src0
     mean,     // CROSS_ENTROPY_LOSS_BACK: as outer, and a part knows the number of rows of the whole
+    listed,   // along the dimensions listed for the op in split.cpp
     own,      // the plan function does it, with parts_that_fit or part_of
 };
 

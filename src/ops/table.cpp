@@ -110,6 +110,19 @@ static constexpr entry table[] = {
     OP(ADD_ID, plan_add_id, split_rule::own),
 
     OP(FLASH_ATTN_EXT, plan_flash_attn_ext, split_rule::own),
+    OP(LIGHTNING_INDEXER, plan_lightning_indexer, split_rule::listed),
+
+    OP(RWKV_WKV6, plan_linear_attention, split_rule::own),
+    OP(RWKV_WKV7, plan_linear_attention, split_rule::own),
+    OP(GATED_LINEAR_ATTN, plan_linear_attention, split_rule::own),
+    OP(GATED_DELTA_NET, plan_gated_delta_net, split_rule::own),
+    OP(SSM_SCAN, plan_ssm_scan, split_rule::own),
+    OP(SSM_CONV, plan_ssm_conv, split_rule::planes),
+    OP(SOLVE_TRI, plan_solve_tri, split_rule::planes),
+
+    OP(DSV4_HC_COMB, plan_hyper_comb, split_rule::listed),
+    OP(DSV4_HC_PRE, plan_hyper_pre, split_rule::listed),
+    OP(DSV4_HC_POST, plan_hyper_post, split_rule::listed),
 
     OP(OPT_STEP_ADAMW, plan_opt_step_adamw, split_rule::outer),
     OP(OPT_STEP_SGD, plan_opt_step_sgd, split_rule::outer),

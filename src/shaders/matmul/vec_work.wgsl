@@ -32,13 +32,13 @@ fn find_work(group: u32, local: u32) -> vec_work {
     if (expert >= params.experts && local == 0u && chosen >= params.all_experts) {
         raise_fault();
     }
-    let from = slot % params.src1_slots;
+    let src1_slot = slot % params.src1_slots;
     var work: vec_work;
     work.first_row = (group % params.row_tiles) * ROW_TILE;
     work.columns   = select(0u, 1u, expert < params.experts);
-    work.column    = token * params.src1_slots + from;
+    work.column    = token * params.src1_slots + src1_slot;
     work.a         = expert * params.src0_nb.z;
-    work.b         = from * params.src1_nb.y + token * params.src1_nb.z;
+    work.b         = src1_slot * params.src1_nb.y + token * params.src1_nb.z;
     work.d         = slot * params.dst_nb.y + token * params.dst_nb.z;
     return work;
 }
