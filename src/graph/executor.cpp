@@ -9,7 +9,8 @@
 
 namespace graph {
 
-static constexpr size_t max_kept_programs = 32;
+static constexpr size_t   max_kept_programs = 32;
+static constexpr uint32_t debug_slots       = 256;
 
 executor::executor(std::shared_ptr<gpu::device> on) : device_(std::move(on)) {
     if (device_->user().profile) {
@@ -85,6 +86,35 @@ gpu::status executor::reserve_scratch(uint64_t bytes) {
     return memory.why();
 }
 
+// Memory for kernels that print, if the plan has one.
+gpu::status executor::reserve_debug(const ops::plan & plan) {
+    for (const ops::step & s : plan.steps) {
+        for (const ops::operand & o : s.operands) {
+            if (o.where == ops::operand::kind::debug && debug_ == nullptr) {
+                auto memory = device_->create_buffer(debug_slots * sizeof(float), "debug");
+                if (!memory.ok()) {
+                    return memory.why();
+                }
+                debug_ = *memory;
+            }
+        }
+    }
+    return {};
+}
+
+gpu::status executor::print_debug() {
+    float values[debug_slots];
+    if (gpu::status s = device_->read(debug_, 0, values, sizeof values); !s.ok()) {
+        return s;
+    }
+    for (uint32_t i = 0; i < debug_slots; i++) {
+        if (values[i] != 0.0f) {
+            gpu::log(gpu::log_level::debug, "debug value %u: %.9g", i, values[i]);
+        }
+    }
+    return device_->fill(debug_, 0, 0, sizeof values);
+}
+
 gpu::dispatch executor::resolve(const ops::step & s, const planned_node & of, bool & faults) {
     gpu::dispatch d;
     d.kernel = s.kernel;
@@ -106,6 +136,10 @@ gpu::dispatch executor::resolve(const ops::step & s, const planned_node & of, bo
                 bound.memory = fault_;
                 bound.size   = sizeof(uint32_t);
                 faults       = true;
+                break;
+            case ops::operand::kind::debug:
+                bound.memory = debug_;
+                bound.size   = debug_slots * sizeof(float);
                 break;
         }
         d.operands.push_back(std::move(bound));
@@ -160,6 +194,9 @@ gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph *
         if (const ggml_tensor * t = outside(together.steps)) {
             return gpu::status::failure(
                 gpu::format("%s '%s' uses '%s', which is not in this device's memory", together.name.c_str(), node->name, t->name));
+        }
+        if (gpu::status s = reserve_debug(together.steps); !s.ok()) {
+            return s;
         }
         scratch = std::max(scratch, together.steps.scratch);
         if (!device_->user().no_fusion) {
@@ -231,6 +268,11 @@ gpu::status executor::compute(const ggml_cgraph * graph) {
 }
 
 gpu::status executor::synchronize() {
+    if (debug_ != nullptr) {
+        if (gpu::status s = print_debug(); !s.ok()) {
+            return s;
+        }
+    }
     if (!fault_pending_) {
         return device_->wait_idle();
     }

@@ -44,12 +44,15 @@ private:
     gpu::result<kept *>                     program_for(const ggml_cgraph * graph);
     gpu::result<std::vector<gpu::dispatch>> plan_graph(const ggml_cgraph * graph, bool & faults);
     gpu::status                             reserve_scratch(uint64_t bytes);
+    gpu::status                             reserve_debug(const ops::plan & plan);
+    gpu::status                             print_debug();
     gpu::dispatch                           resolve(const ops::step & s, const planned_node & of, bool & faults);
 
     std::shared_ptr<gpu::device>   device_;
     std::list<kept>                programs_;  // most recently used first
     gpu::buffer_ref                scratch_;
     gpu::buffer_ref                fault_;
+    gpu::buffer_ref                debug_;  // made when a kernel first asks for it
     bool                           fault_pending_ = false;  // a submitted graph may have raised the fault word
     std::unique_ptr<gpu::profiler> profiler_;
 };

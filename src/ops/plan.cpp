@@ -44,6 +44,12 @@ operand bind_fault() {
     return o;
 }
 
+operand bind_debug() {
+    operand o{ "debug" };
+    o.where = operand::kind::debug;
+    return o;
+}
+
 plan unsupported(const char * format, ...) {
     char    text[256];
     va_list args;

@@ -18,7 +18,7 @@ namespace ops {
 
 // A kernel operand: a tensor, a range of the plan's scratch memory, or the fault word.
 struct operand {
-    enum class kind { tensor, scratch, fault };
+    enum class kind { tensor, scratch, fault, debug };
 
     const char *        name;
     kind                where  = kind::tensor;
@@ -42,6 +42,8 @@ operand bind_dest(const char * name, const ggml_tensor * tensor, bool in_quads);
 operand bind_scratch(const char * name, uint64_t offset, uint64_t size, const char * type = "f32");
 // One word; a kernel that meets an index out of range stores 1 + the op's number there and touches nothing else.
 operand bind_fault();
+// Slots for values that a kernel under development wants printed, see shaders/lib/debug.wgsl.
+operand bind_debug();
 
 struct step {
     gpu::kernel_name     kernel;

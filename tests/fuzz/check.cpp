@@ -13,11 +13,11 @@ static bool supports(ggml_backend_t device, const ggml_tensor * node) {
     return ggml_backend_dev_supports_op(ggml_backend_get_device(device), node);
 }
 
-static locate place_in(const world & w, const recipe & r, const bytes & all) {
+static locate place_in(const bytes & all, const memory_plan & plan, const recipe & r, const world & w) {
     return [&](const ggml_tensor * t) -> const uint8_t * {
         for (size_t i = 0; i < r.size(); i++) {
             if (w.tensor(i) == t) {
-                return w.in(all, i);
+                return in(all, plan, i);
             }
         }
         return nullptr;
@@ -33,73 +33,81 @@ static std::vector<size_t> results_of(const recipe & r, size_t node) {
     return results;
 }
 
-// The first byte that differs from `before` outside the results, in words.
-static std::string stray_write(const recipe & r, size_t node, const world & host, const bytes & before, bytes after) {
-    for (const size_t result : results_of(r, node)) {
-        for_each_run(host.tensor(result), [&](size_t offset, size_t size) {
-            std::memcpy(host.in(after, result) + offset, host.in(before, result) + offset, size);
-        });
-    }
-    for (size_t b = 0; b < after.size(); b++) {
-        const auto [a, unused] = std::mismatch(after[b].begin(), after[b].end(), before[b].begin());
-        if (a != after[b].end()) {
-            return "byte " + std::to_string(a - after[b].begin()) + " of buffer " + std::to_string(b) + ", outside its result, was changed";
-        }
-    }
-    return "";
-}
+namespace {
 
-// Compares one node on both, after both computed it from `before`.
-static std::string compare_node(const recipe & r, size_t node, const world & host, const bytes & before, const bytes & expected, const bytes & found) {
-    const auto sources = place_in(host, r, before), cpu = place_in(host, r, expected), device = place_in(host, r, found);
-    for (const size_t result : results_of(r, node)) {
-        std::string text = difference(r[node], host.tensor(node), host.tensor(result), sources, cpu, device);
-        if (!text.empty()) {
-            return (result == node ? "" : "its source t" + std::to_string(result) + ": ") + text;
-        }
+class node_check {
+public:
+    node_check(const recipe & r, const memory_plan & plan, const bytes & start, ggml_backend_t cpu, world & gpu)
+        : before(start), r_(r), plan_(plan), memory_(start), found_(start), host_(cpu, r, plan, &memory_), gpu_(gpu) {
+        gpu_.set(before);
     }
-    return stray_write(r, node, host, before, found);
-}
 
-// Leaves the last state of the CPU's memory in `final`.
-static std::optional<failure> check_nodes(const recipe & r, world & host, world & gpu, const bytes & start, tally & seen,
-                                          bytes & final) {
-    bytes before = start;
-    host.set(before);
-    gpu.set(before);
-    for (size_t i = 0; i < r.size(); i++) {
-        if (is_view(host.tensor(i))) {
-            continue;
+    // Empty, or what is wrong with the node.
+    std::string run(size_t node, tally & seen) {
+        const std::string name = ggml_op_desc(host_.tensor(node));
+        if (const std::string why = host_.compute(node); !why.empty()) {
+            return "CPU: " + why;
         }
-        const std::string name = ggml_op_desc(host.tensor(i));
-        if (const std::string why = host.compute(i); !why.empty()) {
-            return failure{ i, "CPU: " + why };
-        }
-        bytes expected = host.get();
-        if (const std::string text = stray_write(r, i, host, before, expected); !text.empty()) {
-            return failure{ i, "CPU: " + text };
-        }
-        if (!supports(gpu.backend(), gpu.tensor(i))) {
+        if (!supports(gpu_.backend(), gpu_.tensor(node))) {
             seen.unsupported[name]++;
-            gpu.set(expected);
+            gpu_.set(memory_);
         } else {
             seen.computed[name]++;
-            if (const std::string why = gpu.compute(i); !why.empty()) {
-                return failure{ i, why };
-            }
-            const bytes found = gpu.get();
-            if (found != expected) {
-                if (std::string text = compare_node(r, i, host, before, expected, found); !text.empty()) {
-                    return failure{ i, text };
-                }
-                gpu.set(expected);
+            if (const std::string why = compare_device(node, name, seen); !why.empty()) {
+                return why;
             }
         }
-        before = std::move(expected);
+        const std::string stray = stray_write(node, before, memory_);
+        return stray.empty() ? "" : "CPU: " + stray;
     }
-    final = std::move(before);
-    return std::nullopt;
-}
+
+    bytes before;  // the CPU's memory after the last node
+
+private:
+    std::string compare_device(size_t node, const std::string & name, tally & seen) {
+        if (const std::string why = gpu_.compute(node); !why.empty()) {
+            return why;
+        }
+        gpu_.get(found_);
+        if (found_ == memory_) {
+            return "";
+        }
+        const auto sources = place_in(before, plan_, r_, host_), cpu = place_in(memory_, plan_, r_, host_), device = place_in(found_, plan_, r_, host_);
+        for (const size_t result : results_of(r_, node)) {
+            const verdict v = compare(r_[node], host_.tensor(node), host_.tensor(result), sources, cpu, device);
+            seen.unjudged[name] += !v.judged;
+            if (!v.difference.empty()) {
+                return (result == node ? "" : "its source t" + std::to_string(result) + ": ") + v.difference;
+            }
+        }
+        gpu_.set(memory_);
+        return stray_write(node, found_, memory_);
+    }
+
+    // Takes the node's results over; the first byte that differs elsewhere, in words.
+    std::string stray_write(size_t node, bytes & into, const bytes & from) const {
+        for (const size_t result : results_of(r_, node)) {
+            for_each_run(host_.tensor(result), [&](size_t offset, size_t size) {
+                std::memcpy(in(into, plan_, result) + offset, in(from, plan_, result) + offset, size);
+            });
+        }
+        for (size_t b = 0; b < into.size(); b++) {
+            if (into[b] != from[b]) {
+                const auto at = std::mismatch(into[b].begin(), into[b].end(), from[b].begin()).first - into[b].begin();
+                return "byte " + std::to_string(at) + " of buffer " + std::to_string(b) + ", outside its result, was changed";
+            }
+        }
+        return "";
+    }
+
+    const recipe &      r_;
+    const memory_plan & plan_;
+    bytes               memory_, found_;  // the CPU's, a copy of the device's
+    world               host_;
+    world &             gpu_;
+};
+
+}  // namespace
 
 //
 // the whole graph at once
@@ -150,7 +158,7 @@ static std::vector<std::vector<uint8_t>> run_whole(const recipe & r, graph & g, 
     return results;
 }
 
-static std::optional<failure> check_whole(const recipe & r, uint64_t seed, world & gpu, const bytes & start, const bytes & cpu) {
+static std::optional<failure> check_whole(const recipe & r, uint64_t seed, world & gpu, const memory_plan & plan, const bytes & start, const bytes & cpu) {
     // Nodes alone, in memory of their own.
     gpu.set(start);
     for (size_t i = 0; i < r.size(); i++) {
@@ -164,7 +172,8 @@ static std::optional<failure> check_whole(const recipe & r, uint64_t seed, world
             return failure{ i, "after the device's own results: " + why };
         }
     }
-    const bytes alone = gpu.get();
+    bytes alone = start;
+    gpu.get(alone);
 
     graph                     g       = build(r);
     const std::vector<size_t> outputs = outputs_of(r, g, seed);
@@ -190,8 +199,8 @@ static std::optional<failure> check_whole(const recipe & r, uint64_t seed, world
             const size_t        o = outputs[i];
             const ggml_tensor * t = gpu.tensor(o);
             // Where rounding makes a difference, nodes that were fused may round as differently as another device.
-            const double allowed = std::max(1e-4, 10.0 * error_of(t, gpu.in(cpu, o), gpu.in(alone, o)));
-            if (const std::string text = difference(t, gpu.in(alone, o), results[i].data(), allowed); !text.empty()) {
+            const double allowed = std::max(1e-4, 10.0 * error_of(t, in(cpu, plan, o), in(alone, plan, o)));
+            if (const std::string text = difference(t, in(alone, plan, o), results[i].data(), allowed); !text.empty()) {
                 return failure{ o, time + text };
             }
         }
@@ -200,14 +209,19 @@ static std::optional<failure> check_whole(const recipe & r, uint64_t seed, world
 }
 
 std::optional<failure> check(const recipe & r, uint64_t seed, ggml_backend_t cpu, ggml_backend_t device, tally & seen) {
-    const memory_plan plan = plan_memory(build(r), seed, { ggml_backend_get_default_buffer_type(cpu), ggml_backend_get_default_buffer_type(device) });
-    world             host(cpu, r, plan), gpu(device, r, plan);
-    bytes             start = host.get(), final;
-    fill_leaves(r, host, seed, start);
-    if (auto failed = check_nodes(r, host, gpu, start, seen, final)) {
-        return failed;
+    const memory_plan plan  = plan_memory(build(r), seed, { ggml_backend_get_default_buffer_type(cpu), ggml_backend_get_default_buffer_type(device) });
+    const bytes       start = first_bytes(r, plan, seed);
+    world             gpu(device, r, plan);
+    node_check        nodes(r, plan, start, cpu, gpu);
+    for (size_t i = 0; i < r.size(); i++) {
+        if (is_view(gpu.tensor(i))) {
+            continue;
+        }
+        if (const std::string what = nodes.run(i, seen); !what.empty()) {
+            return failure{ i, what };
+        }
     }
-    return check_whole(r, seed, gpu, start, final);
+    return check_whole(r, seed, gpu, plan, start, nodes.before);
 }
 
 }  // namespace fuzz

@@ -17,7 +17,7 @@ struct failure {
 };
 
 struct tally {
-    std::map<std::string, size_t> computed, unsupported;  // nodes by op
+    std::map<std::string, size_t> computed, unjudged, unsupported;  // nodes by op; unjudged: computed, but see compare.h
 };
 
 // Node by node: each from the CPU's values, so that differences do not add up; what lies outside its result must not

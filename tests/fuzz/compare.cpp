@@ -220,12 +220,12 @@ static std::string compare_ranks(rule::order order, const ggml_tensor * result, 
     return "";
 }
 
-std::string difference(const line & l, const ggml_tensor * node, const ggml_tensor * result, const locate & sources, const locate & cpu,
-                       const locate & device) {
+verdict compare(const line & l, const ggml_tensor * node, const ggml_tensor * result, const locate & sources, const locate & cpu,
+                const locate & device) {
     const uint8_t * expected_at = cpu(result);
     const uint8_t * found_at    = device(result);
     if (same_bytes(result, expected_at, found_at)) {
-        return "";
+        return {};
     }
     const rule &                     r = l.made_by->judged_by;
     std::vector<const ggml_tensor *> tensors;
@@ -237,18 +237,19 @@ std::string difference(const line & l, const ggml_tensor * node, const ggml_tens
         }
     }
     if (!is_sound(r, source_values)) {
-        return "";
+        return { false, "" };
     }
     const auto expected = values_of(result, expected_at), found = values_of(result, found_at);
     if (r.ranks != rule::order::no) {
-        return compare_ranks(r.ranks, result, tensors[0], source_values[0], expected, found);
+        return { true, compare_ranks(r.ranks, result, tensors[0], source_values[0], expected, found) };
     }
     if (r.tolerance == 0.0) {
-        return compare_values(result, expected, found, 0.0, 0.0);
+        return { true, compare_values(result, expected, found, 0.0, 0.0) };
     }
     const double allowed = std::max(r.weight ? weight_tolerance(tensors[0]->type) : r.tolerance, rounding_of(result->type));
     const double step    = least_step_of(result->type);
-    return compare_values(result, expected, found, allowed, sum_scale(r.sums, tensors, source_values) + step * step / allowed);
+    const double scale   = sum_scale(r.sums, tensors, source_values) + step * step / allowed;
+    return { true, compare_values(result, expected, found, allowed, scale) };
 }
 
 std::string difference(const ggml_tensor * result, const uint8_t * expected, const uint8_t * found, double allowed) {

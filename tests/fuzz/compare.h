@@ -17,11 +17,15 @@ void for_each_run(const ggml_tensor * t, const std::function<void(size_t offset,
 // Whole numbers too; blocks are decoded.
 std::vector<double> values_of(const ggml_tensor * t, const uint8_t * data);
 
-// Empty, or in words how the device's values of `result` differ from the CPU's. Sources are as they were before.
-std::string difference(const line & l, const ggml_tensor * node, const ggml_tensor * result, const locate & sources, const locate & cpu,
-                       const locate & device);
+struct verdict {
+    bool        judged = true;  // false: the CPU's values are not to be trusted, see rule
+    std::string difference;     // in words; empty: none
+};
 
-// The same for two results of one device that may have rounded differently on the way. `allowed` is as rule::tolerance.
+// How the device's values of `result` differ from the CPU's. Sources are as they were before.
+verdict compare(const line & l, const ggml_tensor * node, const ggml_tensor * result, const locate & sources, const locate & cpu, const locate & device);
+
+// The same in words for two results of one device that may have rounded differently. `allowed` is as rule::tolerance.
 std::string difference(const ggml_tensor * result, const uint8_t * expected, const uint8_t * found, double allowed);
 
 // Squares of differences, in units of the squares of the expected values.

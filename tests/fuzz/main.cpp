@@ -64,6 +64,11 @@ static backends open_backends(const options & o) {
     return b;
 }
 
+// Their words are those of a worker's lines and of the summary.
+static std::array<std::pair<const char *, std::map<std::string, size_t> *>, 3> tallies(tally & t) {
+    return { { { "computed", &t.computed }, { "unjudged", &t.unjudged }, { "unsupported", &t.unsupported } } };
+}
+
 static std::optional<failure> check_genome(genome g, const backends & b, tally & seen, recipe & made) {
     made = make_graph(g, nullptr, cpu_device());
     return made.empty() ? std::nullopt : check(made, g.seed, b.cpu.get(), b.device.get(), seen);
@@ -116,11 +121,10 @@ static int work(const options & o) {
         std::fflush(stdout);
     }
     alarm(0);
-    for (const auto & [name, nodes] : seen.computed) {
-        std::printf("# computed %zu %s\n", nodes, name.c_str());
-    }
-    for (const auto & [name, nodes] : seen.unsupported) {
-        std::printf("# unsupported %zu %s\n", nodes, name.c_str());
+    for (const auto & [word, nodes] : tallies(seen)) {
+        for (const auto & [name, count] : *nodes) {
+            std::printf("# %s %zu %s\n", word, count, name.c_str());
+        }
     }
     std::puts("# end");
     return 0;
@@ -219,7 +223,11 @@ static uint64_t run_worker(const options & o, uint64_t seed, totals & all) {
             size_t nodes = 0;
             words >> nodes;
             std::getline(words >> std::ws, name);
-            (word == "computed" ? all.seen.computed : all.seen.unsupported)[name] += nodes;
+            for (const auto & [known, sums] : tallies(all.seen)) {
+                if (word == known) {
+                    (*sums)[name] += nodes;
+                }
+            }
         }
     }
     std::free(line);
@@ -247,11 +255,11 @@ static void print_nodes(const char * title, const std::map<std::string, size_t> 
     std::string text;
     size_t      sum = 0;
     for (const auto & [name, count] : nodes) {
-        text += " " + name + ":" + std::to_string(count);
+        text += count > 0 ? " " + name + " " + std::to_string(count) : "";
         sum += count;
     }
     if (sum > 0) {
-        std::printf("%zu nodes %s:%s\n", sum, title, text.c_str());
+        std::printf("nodes %s: %zu,%s\n", title, sum, text.c_str());
     }
 }
 
@@ -275,8 +283,9 @@ static int run(options o) {
     for (std::thread & t : threads) {
         t.join();
     }
-    print_nodes("computed", all.seen.computed);
-    print_nodes("that the device does not support", all.seen.unsupported);
+    for (const auto & [word, nodes] : tallies(all.seen)) {
+        print_nodes(word, *nodes);
+    }
     std::printf("%llu passed, %llu failed\n", (unsigned long long) all.passed, (unsigned long long) all.failed);
     return all.failed == 0 && all.passed > 0 ? 0 : 1;
 }

@@ -5,7 +5,7 @@
 
 namespace fuzz {
 
-static constexpr int64_t most_values = 40000;  // of an ordinary tensor
+static constexpr int64_t most_values = 16000;  // of an ordinary tensor
 static constexpr size_t  recent      = 6;      // results among which a source is looked for first
 static constexpr size_t  most_nodes  = 30;
 

@@ -51,12 +51,14 @@ memory_plan plan_memory(const graph & g, uint64_t seed, const std::vector<ggml_b
     return plan;
 }
 
-world::world(ggml_backend_t backend, const recipe & r, const memory_plan & plan) : backend_(backend), graph_(build(r)), plan_(plan) {
+world::world(ggml_backend_t backend, const recipe & r, const memory_plan & plan, bytes * host_memory) : backend_(backend), graph_(build(r)) {
     const size_t tensors = plan.buffers.size();
     context_.reset(ggml_init({ tensors * ggml_tensor_overhead() + ggml_graph_overhead_custom(1, false), nullptr, true }));
     single_ = ggml_new_graph_custom(context_.get(), 1, false);
-    for (const size_t size : plan.buffers) {
-        buffers_.emplace_back(ggml_backend_alloc_buffer(backend, size));
+    for (size_t b = 0; b < plan.buffers.size(); b++) {
+        const size_t size = plan.buffers[b];
+        buffers_.emplace_back(host_memory != nullptr ? ggml_backend_cpu_buffer_from_ptr((*host_memory)[b].data(), size)
+                                                     : ggml_backend_alloc_buffer(backend, size));
         wholes_.push_back(ggml_new_tensor_1d(context_.get(), GGML_TYPE_I8, static_cast<int64_t>(size)));
         ggml_backend_tensor_alloc(buffers_.back().get(), wholes_.back(), ggml_backend_buffer_get_base(buffers_.back().get()));
     }
@@ -77,17 +79,10 @@ void world::set(const bytes & all) {
     }
 }
 
-bytes world::get() const {
-    bytes all;
-    for (const ggml_tensor * whole : wholes_) {
-        all.emplace_back(ggml_nbytes(whole));
-        ggml_backend_tensor_get(whole, all.back().data(), 0, all.back().size());
+void world::get(bytes & all) const {
+    for (size_t b = 0; b < wholes_.size(); b++) {
+        ggml_backend_tensor_get(wholes_[b], all[b].data(), 0, all[b].size());
     }
-    return all;
-}
-
-const uint8_t * world::in(const bytes & all, size_t line) const {
-    return all[plan_.places[line].buffer].data() + plan_.places[line].offset;
 }
 
 std::string world::compute(size_t line) {
@@ -198,16 +193,18 @@ std::vector<uint8_t> leaf_bytes(const line & l, uint64_t seed) {
     return bytes;
 }
 
-void fill_leaves(const recipe & r, const world & w, uint64_t seed, bytes & all) {
-    for (auto & buffer : all) {
-        std::fill(buffer.begin(), buffer.end(), unwritten);
+bytes first_bytes(const recipe & r, const memory_plan & plan, uint64_t seed) {
+    bytes all;
+    for (const size_t size : plan.buffers) {
+        all.emplace_back(size, unwritten);
     }
     for (size_t i = 0; i < r.size(); i++) {
         if (is_leaf(r[i])) {
             const auto values = leaf_bytes(r[i], mixed(seed + i));
-            std::copy(values.begin(), values.end(), w.in(all, i));
+            std::copy(values.begin(), values.end(), in(all, plan, i));
         }
     }
+    return all;
 }
 
 }  // namespace fuzz
