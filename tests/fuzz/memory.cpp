@@ -133,20 +133,57 @@ static std::vector<double> permutations(const fill & f, const line & l, uint64_t
     return values;
 }
 
-// Encoding takes long for some types: leaves are made of a few blocks.
-static const std::vector<uint8_t> & some_blocks(ggml_type type) {
-    static constexpr int64_t                          count = 64;
-    static std::map<ggml_type, std::vector<uint8_t>> made;
-    std::vector<uint8_t> &                            blocks = made[type];
-    if (blocks.empty()) {
-        const int64_t      n = ggml_blck_size(type);
-        std::vector<float> values(static_cast<size_t>(count * n)), importance(static_cast<size_t>(n), 1.0f);
-        for (size_t i = 0; i < values.size(); i++) {
-            values[i] = static_cast<float>(2.0 * unit(type, static_cast<int64_t>(i)) - 1.0);
-        }
-        blocks.resize(static_cast<size_t>(count) * ggml_type_size(type));
-        ggml_quantize_chunk(type, values.data(), blocks.data(), 0, count, n, importance.data());
+// Types whose values are numbers of a grid's rows: all bits are right but those of the scale, and encoding takes minutes.
+static float grid_scale(ggml_type type) {
+    switch (type) {
+        case GGML_TYPE_IQ1_S:
+        case GGML_TYPE_IQ1_M:   return 0.06f;
+        case GGML_TYPE_IQ2_XXS:
+        case GGML_TYPE_IQ2_XS:
+        case GGML_TYPE_IQ2_S:   return 0.005f;
+        case GGML_TYPE_IQ3_XXS:
+        case GGML_TYPE_IQ3_S:   return 0.002f;
+        default:                return 0.0f;
     }
+}
+
+static void set_scale(ggml_type type, uint8_t * block) {
+    const uint16_t d = ggml_fp32_to_fp16(grid_scale(type));
+    if (type != GGML_TYPE_IQ1_M) {
+        std::memcpy(block, &d, sizeof d);
+        return;
+    }
+    // Its digits are the highest of each of the last four halves.
+    uint8_t * scales = block + ggml_type_size(type) - 8;
+    for (int i = 0; i < 4; i++) {
+        scales[2 * i + 1] = static_cast<uint8_t>((scales[2 * i + 1] & 0x0f) | (d >> 4 * i & 0x0f) << 4);
+    }
+}
+
+// Leaves are made of these.
+static const std::vector<uint8_t> & some_blocks(ggml_type type) {
+    static constexpr int64_t                         count = 256;
+    static std::map<ggml_type, std::vector<uint8_t>> made;
+    std::vector<uint8_t> &                           blocks = made[type];
+    if (!blocks.empty()) {
+        return blocks;
+    }
+    const size_t size = ggml_type_size(type);
+    blocks.resize(static_cast<size_t>(count) * size);
+    if (grid_scale(type) != 0.0f) {
+        for (size_t i = 0; i < blocks.size(); i++) {
+            blocks[i] = static_cast<uint8_t>(mixed(i));
+        }
+        for (size_t b = 0; b < blocks.size(); b += size) {
+            set_scale(type, blocks.data() + b);
+        }
+        return blocks;
+    }
+    std::vector<float> values(static_cast<size_t>(count * ggml_blck_size(type)));
+    for (size_t i = 0; i < values.size(); i++) {
+        values[i] = static_cast<float>(2.0 * unit(type, static_cast<int64_t>(i)) - 1.0);
+    }
+    ggml_quantize_chunk(type, values.data(), blocks.data(), 0, count, ggml_blck_size(type), nullptr);
     return blocks;
 }
 

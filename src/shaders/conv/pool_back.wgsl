@@ -8,17 +8,17 @@
 
 fn is_first_largest(p: vec2<u32>, field: vec4<u32>, plane: u32) -> bool {
     var largest = lowest;
-    var where   = vec2<u32>(0xffffffffu);
+    var spot    = vec2<u32>(0xffffffffu);
     for (var y = field.y; y < field.w; y++) {
         for (var x = field.x; x < field.z; x++) {
             let v = src_value(plane + x * params.src_nb.x + y * params.src_nb.y, 0u);
             if (v > largest) {
                 largest = v;
-                where   = vec2<u32>(x, y);
+                spot    = vec2<u32>(x, y);
             }
         }
     }
-    return all(where == p);
+    return all(spot == p);
 }
 
 @compute @workgroup_size(WORKGROUP)
