@@ -231,9 +231,11 @@ plan plan_col2im_1d(const gpu::capabilities & caps, const ggml_tensor * dst) {
 // convolutions
 //
 
-// Filters of (x, y, z, channel of src); their number is the channels of dst.
+// Filters of (x, y, z, channel of src), one for each channel of dst: each is `depth` entries of dimension `dim` of the tensor.
 struct filter_bank {
     const ggml_tensor * tensor;
+    int                 dim;
+    int64_t             depth;
     shape               ne, nb;
     uint32_t            out_nb;
 };
@@ -287,6 +289,17 @@ static step convolution_step(convolution kind, const volume & source, const filt
 
 static void append_convolution(plan & p, const gpu::capabilities & caps, convolution kind, const ggml_tensor * src, const filter_bank & bank,
                                const ggml_tensor * dst, const movement & move, bool deep) {
+    const int     channel = deep ? 3 : 2;
+    const int64_t filters = bank.tensor->ne[bank.dim] / bank.depth;
+    if (windows_that_fit(caps, bank.tensor, p.slices).size() != 1 && filters > 1) {
+        for (const auto & [begin, end] : { std::pair(int64_t(0), filters / 2), std::pair(filters / 2, filters) }) {
+            filter_bank some = bank;
+            some.tensor      = part_of(bank.tensor, bank.dim, begin * bank.depth, end * bank.depth, p.slices);
+            const ggml_tensor * seen = kind == convolution::depthwise ? part_of(src, channel, begin, end, p.slices) : src;
+            append_convolution(p, caps, kind, seen, some, part_of(dst, channel, begin, end, p.slices), move, deep);
+        }
+        return;
+    }
     const auto windows = windows_that_fit(caps, dst, p.slices), sources = windows_that_fit(caps, src, p.slices);
     if (windows.empty() || sources.empty() || windows_that_fit(caps, bank.tensor, p.slices).size() != 1) {
         append(p, too_large());
@@ -316,7 +329,7 @@ plan plan_conv_2d(const gpu::capabilities & caps, const ggml_tensor * dst) {
         return refuse(dst);
     }
     const shape       size = ne(filter), stride = nb(filter);
-    const filter_bank bank = { filter, { size[0], size[1], 1, size[2] }, { stride[0], stride[1], 0, stride[2] }, stride[3] };
+    const filter_bank bank = { filter, 3, 1, { size[0], size[1], 1, size[2] }, { stride[0], stride[1], 0, stride[2] }, stride[3] };
     plan              p;
     append_convolution(p, caps, depthwise ? convolution::depthwise : convolution::forward, dst->src[1], bank, dst, movement_2d(dst), false);
     return p;
@@ -331,7 +344,7 @@ plan plan_conv_3d(const gpu::capabilities & caps, const ggml_tensor * dst) {
     }
     shape size = ne(filter);
     size[3]    = channels;
-    const filter_bank bank = { filter, size, nb(filter), channels * nb(filter)[3] };
+    const filter_bank bank = { filter, 3, channels, size, nb(filter), channels * nb(filter)[3] };
     plan              p;
     for (int64_t n = 0; n < batches; n++) {
         append_convolution(p, caps, convolution::forward, batch_of(dst->src[1], n, batches, p.slices), bank, batch_of(dst, n, batches, p.slices),
@@ -357,7 +370,7 @@ plan plan_conv_transpose(const gpu::capabilities & caps, const ggml_tensor * dst
         dst            = with_one_row(dst, p.slices);
     }
     const shape       size = ne(filter), step = nb(filter);
-    const filter_bank bank = { filter, { size[0], size[1], 1, size[3] }, { step[0], step[1], 0, step[3] }, step[2] };
+    const filter_bank bank = { filter, 2, 1, { size[0], size[1], 1, size[3] }, { step[0], step[1], 0, step[3] }, step[2] };
     append_convolution(p, caps, convolution::transposed, src, bank, dst, move, false);
     return p;
 }

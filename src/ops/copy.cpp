@@ -10,7 +10,42 @@ static constexpr uint32_t threads = 256;
 // same type: bytes move as they are
 //
 
+// The dimension along which src's values are neighbours when it is not that of dst's and tiles pay, else 0.
+static int transposed_dimension(const ggml_tensor * src, const ggml_tensor * dst) {
+    static constexpr int64_t least = 16;
+    const size_t size  = ggml_type_size(dst->type);
+    const bool   words = size == 4 || (size == 2 && dst->ne[0] % 2 == 0 && unit_by_rows({ dst }) >= 4);
+    if (!words || dst->nb[0] != size || dst->ne[0] < least || !ggml_are_same_shape(src, dst)) {
+        return 0;
+    }
+    for (int d = 1; d < GGML_MAX_DIMS; d++) {
+        if (src->nb[d] == size && src->ne[d] >= least) {
+            return d;
+        }
+    }
+    return 0;
+}
+
+static plan move_tiles(const ggml_tensor * src, const ggml_tensor * dst, int down) {
+    static constexpr uint32_t tile = 32;
+    const uint32_t unit  = static_cast<uint32_t>(ggml_type_size(dst->type));
+    const int      other = down == 1 ? 2 : 1, last = down == 3 ? 2 : 3;
+    const shape    size = ne(dst), src_nb = nb(src), dst_nb = nb(dst);
+
+    step s;
+    s.kernel   = gpu::kernel_name("copy/transpose").threads(threads).define("UNIT", unit);
+    s.operands = { bind_bits("src", src, unit), bind_bits("dst", dst, unit) };
+    s.params.add("sizes", shape{ size[0], size[down], size[other], size[last] });
+    s.params.add("src_strides", shape{ src_nb[0], src_nb[down], src_nb[other], src_nb[last] });
+    s.params.add("dst_strides", shape{ dst_nb[0], dst_nb[down], dst_nb[other], dst_nb[last] });
+    s.groups = groups_for(size[0], tile) * groups_for(size[down], tile) * size[other] * size[last];
+    return s;
+}
+
 static plan move_units(const ggml_tensor * src, const ggml_tensor * dst) {
+    if (const int down = transposed_dimension(src, dst)) {
+        return move_tiles(src, dst, down);
+    }
     const size_t   size    = ggml_type_size(dst->type);
     const bool     by_rows = src->nb[0] == size && dst->nb[0] == size;
     const uint32_t unit    = by_rows ? unit_by_rows({ src, dst }) : unit_by_elements({ src, dst });

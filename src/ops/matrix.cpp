@@ -89,10 +89,11 @@ static step pack_step(const ggml_tensor * src, const packed & to, uint64_t scrat
 }
 
 static step pack_weights(const ggml_tensor * src0, const packed & to, uint64_t scratch_at) {
-    // A row's units must end with the row; tiles of 64 values see to it.
+    // By units where decoding is dear; small blocks go faster octet by octet, whose stores lie side by side. A row's units must end
+    // with the row.
     step units;
     units.kernel = gpu::kernel_name("matmul/pack_units").threads(pack_threads);
-    if (to.stride % 128 == 0 && bind_packed_weights(units, src0)) {
+    if (ggml_blck_size(src0->type) == 256 && to.stride % 128 == 0 && bind_packed_weights(units, src0)) {
         const uint64_t padded_units = to.stride / 64;
         operand        memory       = bind_scratch("packed", scratch_at, to.bytes());
         memory.wide                 = true;

@@ -49,7 +49,7 @@ shape strides_in_units(const ggml_tensor * t, uint32_t unit, bool by_rows) {
     return strides;
 }
 
-static operand bind_bits(const char * name, const ggml_tensor * t, uint32_t unit) {
+operand bind_bits(const char * name, const ggml_tensor * t, uint32_t unit) {
     operand o = bind(name, t);
     o.type    = "bits";
     o.wide    = unit == 16;

@@ -15,6 +15,9 @@ uint32_t unit_by_elements(std::initializer_list<const ggml_tensor *> tensors);
 shape sizes_in_units(const ggml_tensor * t, uint32_t unit, bool by_rows);
 shape strides_in_units(const ggml_tensor * t, uint32_t unit, bool by_rows);
 
+// A tensor whose values are nothing but bits.
+operand bind_bits(const char * name, const ggml_tensor * t, uint32_t unit);
+
 // dst = units of src, which `source` picks: a file that defines src_unit(i), see src/shaders/copy/units.wgsl. The operands
 // src and dst are bound; sizes and strides of both are parameters.
 step unit_step(const char * source, const ggml_tensor * src, const ggml_tensor * dst, uint32_t unit, bool by_rows);

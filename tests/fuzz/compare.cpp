@@ -69,7 +69,7 @@ static bool same_bytes(const ggml_tensor * t, const uint8_t * a, const uint8_t *
 static double mean_square(const std::vector<double> & values) {
     double sum = 0.0;
     for (const double v : values) {
-        sum += v * v;
+        sum += std::isfinite(v) ? v * v : 0.0;
     }
     return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
 }
@@ -260,19 +260,15 @@ std::string difference(const ggml_tensor * result, const uint8_t * expected, con
 }
 
 double error_of(const ggml_tensor * result, const uint8_t * expected, const uint8_t * found) {
-    const auto a = values_of(result, expected), b = values_of(result, found);
-    double     errors = 0.0;
+    const auto          a = values_of(result, expected), b = values_of(result, found);
+    std::vector<double> differences;
     for (size_t i = 0; i < a.size(); i++) {
         if (!same_kind(a[i], b[i])) {
             return INFINITY;
         }
-        errors += std::isfinite(a[i]) && std::isfinite(b[i]) ? (a[i] - b[i]) * (a[i] - b[i]) : 0.0;
+        differences.push_back(a[i] - b[i]);
     }
-    double squares = 0.0;
-    for (const double v : a) {
-        squares += std::isfinite(v) ? v * v : 0.0;
-    }
-    return errors == 0.0 ? 0.0 : errors / (squares + 1e-300);
+    return mean_square(differences) / (mean_square(a) + 1e-300);
 }
 
 }  // namespace fuzz

@@ -116,9 +116,12 @@ static bool silu_back(maker & m, line & l) {
 static bool add_expert_bias(maker & m, line & l) {
     const int           a  = m.source({ F32 }, layout::rows);
     const ggml_tensor * t  = m[a];
-    const int64_t       of = m.between(1, 9);
-    l.sources              = { a, m.operand(F32, { t->ne[0], of, 1, 1 }, layout::rows),
-                               m.leaf(I32, { t->ne[1], t->ne[2], 1, 1 }, { fill::kind::index, 0.0f, float(of) }) };
+    int64_t             of = m.between(1, 9);
+    if (of == t->ne[1]) {
+        of++;  // ggml's allocator would put the result over a bias of its shape, which no backend can compute
+    }
+    l.sources = { a, m.operand(F32, { t->ne[0], of, 1, 1 }, layout::rows),
+                  m.leaf(I32, { t->ne[1], t->ne[2], 1, 1 }, { fill::kind::index, 0.0f, float(of) }) };
     return t->ne[3] == 1 && !ggml_is_empty(t);
 }
 

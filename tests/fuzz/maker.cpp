@@ -201,11 +201,15 @@ int maker::fresh(ggml_type type, const shape & ne, layout at_least, fill values)
             for (int d = 1; d < GGML_MAX_DIMS; d++) {
                 offset += start[static_cast<size_t>(d)] * static_cast<int64_t>(l->nb[d]);
             }
-            // Where the rest is one, evenly spaced rows stay so.
-            std::array<int64_t, GGML_MAX_DIMS> nb;
+            // Where the rest is one, strides are as if there were more.
+            std::array<int64_t, GGML_MAX_DIMS> nb = { static_cast<int64_t>(l->nb[0]) };
             for (size_t d = 1; d < nb.size(); d++) {
-                const bool rest = d > 1 && at_least >= layout::even && std::all_of(ne.begin() + d, ne.end(), [](int64_t n) { return n == 1; });
-                nb[d]           = rest ? nb[d - 1] * ne[d - 1] : static_cast<int64_t>(l->nb[d]);
+                const bool rest = std::all_of(ne.begin() + d, ne.end(), [](int64_t n) { return n == 1; });
+                if (rest && at_least >= (d == 1 ? layout::contiguous : layout::even)) {
+                    nb[d] = d == 1 ? static_cast<int64_t>(ggml_row_size(type, ne[0])) : nb[d - 1] * ne[d - 1];
+                } else {
+                    nb[d] = static_cast<int64_t>(l->nb[d]);
+                }
             }
             return derived(view_part, of, { ne[0], ne[1], ne[2], ne[3], nb[1], nb[2], nb[3], offset });
         }

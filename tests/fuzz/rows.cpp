@@ -108,7 +108,8 @@ static bool diag_mask(maker & m, line & l) {
 static bool choose_turned(maker & m, line & l, int a, int64_t axes) {
     const ggml_tensor * t    = m[a];
     const int64_t       half = t->ne[0] / 2;
-    if (t->ne[0] % 2 != 0 || half == 0 || t->ne[2] == 0) {  // the CPU backend writes past odd rows
+    // The CPU backend writes past odd rows, and its angles lose digits along long ones.
+    if (t->ne[0] % 2 != 0 || half == 0 || t->ne[0] > 512 || t->ne[2] == 0) {
         return false;
     }
     l.n               = { 2 * (m.decide.chance(30) ? m.between(1, half) : half) };

@@ -28,7 +28,7 @@ struct Masks {
 }
 
 fn masks(w: Work) -> Masks {
-    var m: Masks;
+    var m = Masks();
     for (var r = 0u; r < ROWS; r++) {
         let row = clamped_row(w, r);
         m.start[r] = mask_start(w, row);
@@ -39,7 +39,7 @@ fn masks(w: Work) -> Masks {
 
 // What the mask adds to the rows at position j.
 fn biases(m: Masks, j: u32, end: u32) -> Rows {
-    var bias: Rows;
+    var bias = Rows();
     for (var r = 0u; r < ROWS; r++) {
         var b = MASKED;
         if (j < end) {
@@ -101,7 +101,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let c     = local % LANES;
     let group = local / LANES;
 
-    var q: array<mat2x4<f32>, ROWS * SHARE>;
+    var q = array<mat2x4<f32>, ROWS * SHARE>();
     for (var r = 0u; r < ROWS; r++) {
         let start = q_start(w, clamped_row(w, r));
         for (var i = 0u; i < SHARE; i++) {
@@ -112,12 +112,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     }
 
     let m = masks(w);
-    var highest: Rows;
+    var highest = Rows();
     for (var r = 0u; r < ROWS4; r++) {
         highest[r] = vec4<f32>(MASKED);
     }
-    var sum: Rows;  // of this thread's weights
-    var o: array<mat2x4<f32>, ROWS>;
+    var sum = Rows();  // of this thread's weights
+    var o = array<mat2x4<f32>, ROWS>();
 
     for (var base = w.begin; base < w.end; base += WORKGROUP) {
         let last = min(WORKGROUP, w.end - base) - 1u;
@@ -136,7 +136,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
             for (var u = 0u; u < UNROLL; u++) {
                 some |= seen[first + u * TEAMS];
             }
-            var k: Octets;
+            var k = Octets();
             if (some != 0u) {
                 for (var u = 0u; u < UNROLL; u++) {
                     let row = k_start + min(first + u * TEAMS, last) * params.k_nb.y;
@@ -165,7 +165,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         }
         workgroupBarrier();
 
-        var scores: Rows;
+        var scores = Rows();
         for (var r = 0u; r < ROWS4; r++) {
             let at = local * ROWS + 4u * r;
             scores[r] = score_of(vec4<f32>(products[at], products[at + 1u], products[at + 2u], products[at + 3u]), bias[r]);
@@ -197,7 +197,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         if (any_seen && c < V_OCTETS) {
             let v_start = w.v + base * params.v_nb.y;
             for (var first = group; first <= last; first += UNROLL * GROUPS) {
-                var v: array<mat2x4<f32>, UNROLL>;
+                var v = array<mat2x4<f32>, UNROLL>();
                 for (var u = 0u; u < UNROLL; u++) {
                     v[u] = v_row_octet(v_start + min(first + u * GROUPS, last) * params.v_nb.y, c);
                 }
@@ -213,7 +213,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         }
     }
 
-    var total: Rows;
+    var total = Rows();
     for (var r = 0u; r < ROWS4; r++) {
         let all = subgroupAdd(sum[r]);
         if (subgroup_lane == 0u) {

@@ -53,7 +53,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         }
         workgroupBarrier();
 
-        var s: array<vec4<f32>, HEADS4>;
+        var s = array<vec4<f32>, HEADS4>();
         for (var i = 0u; i < params.k_octets; i++) {
             let k = k_row_octet(row, i);
             for (var half = 0u; half < 2u; half++) {

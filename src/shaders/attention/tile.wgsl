@@ -65,7 +65,7 @@ fn add_products(s: ptr<function, Rows>, d: u32, k: vec4<f32>) {
 
 // The scores of all rows at position j.
 fn scores(w: Work, j: u32) -> Rows {
-    var bias: Rows;
+    var bias = Rows();
     var seen = j < w.end;
     if (seen && params.has_mask != 0u) {
         var highest = vec4<f32>(MASKED);
@@ -75,7 +75,7 @@ fn scores(w: Work, j: u32) -> Rows {
         }
         seen = max(max(highest.x, highest.y), max(highest.z, highest.w)) > MASKED;
     }
-    var s: Rows;
+    var s = Rows();
     if (!seen) {
         for (var r = 0u; r < ROWS4; r++) {
             s[r] = vec4<f32>(MASKED);
@@ -183,15 +183,15 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let c     = local % LANES;
     let group = local / LANES;
 
-    var highest: Rows;
+    var highest = Rows();
     for (var r = 0u; r < ROWS4; r++) {
         highest[r] = vec4<f32>(MASKED);
     }
-    var sum: Rows;  // of this thread's weights
-    var o0: Rows;   // weighted sums of V in rows 4 r4
-    var o1: Rows;   // 4 r4 + 1
-    var o2: Rows;
-    var o3: Rows;
+    var sum = Rows();  // of this thread's weights
+    var o0 = Rows();   // weighted sums of V in rows 4 r4
+    var o1 = Rows();   // 4 r4 + 1
+    var o2 = Rows();
+    var o3 = Rows();
 
     for (var base = w.begin; base < w.end; base += WORKGROUP) {
         let s = scores(w, base + local);

@@ -94,12 +94,16 @@ fn glu_silu_back(x: f32, g: f32) -> f32 {
     return g * s * (1.0 + x * (1.0 - s));
 }
 
+// Both keep NaN.
+fn limited_above(x: f32) -> f32 { return select(x, params.limit, x > params.limit); }
+fn limited(x: f32) -> f32 { return select(limited_above(x), -params.limit, x < -params.limit); }
+
 fn glu_silu_clamp(x: f32, g: f32) -> f32 {
-    return op_silu(min(x, params.limit)) * clamp(g, -params.limit, params.limit);
+    return op_silu(limited_above(x)) * limited(g);
 }
 
 fn glu_oai(x: f32, g: f32) -> f32 {
-    let gate = min(x, params.limit);
-    return gate / (1.0 + exp(-params.alpha * gate)) * (clamp(g, -params.limit, params.limit) + 1.0);
+    let gate = limited_above(x);
+    return gate / (1.0 + exp(-params.alpha * gate)) * (limited(g) + 1.0);
 }
 #endif

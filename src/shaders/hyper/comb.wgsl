@@ -28,7 +28,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         return;
     }
     let scale = scale_value(2u * params.scale_nb.x, 0u);
-    var m: Matrix;
+    var m = Matrix();
     for (var r = 0u; r < 4u; r++) {
         for (var c = 0u; c < 4u; c++) {
             let i = 8u + 4u * r + c;

@@ -16,13 +16,13 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         return;
     }
     let pos  = position(i, params.dst_ne);  // value, stream, token
-    let from = pos.x * params.residual_nb.x + pos.z * params.residual_nb.z;
+    let start = pos.x * params.residual_nb.x + pos.z * params.residual_nb.z;
     var sum  = x_value(pos.x * params.x_nb.x + pos.z * params.x_nb.y, 0u) * post_value(pos.y * params.post_nb.x + pos.z * params.post_nb.y, 0u);
 #if IDENTITY
-    sum += residual_value(from + pos.y * params.residual_nb.y, 0u);
+    sum += residual_value(start + pos.y * params.residual_nb.y, 0u);
 #else
     for (var s = 0u; s < params.dst_ne.y; s++) {
-        sum += residual_value(from + s * params.residual_nb.y, 0u) *
+        sum += residual_value(start + s * params.residual_nb.y, 0u) *
                comb_value(pos.y * params.comb_nb.x + s * params.comb_nb.y + pos.z * params.comb_nb.z, 0u);
     }
 #endif

@@ -30,32 +30,32 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     var m = state_load_row(p.head * params.state_nb.y + p.seq * params.state_nb.w, p.row, p.lane);
 
     for (var t = 0u; t < params.tokens; t++) {
-        let from = p.head * params.v_nb.y + t * params.v_nb.z + p.seq * params.v_nb.w;  // q, k, decay, a and b are shaped like v
-        let v    = v_value(from + p.row, 0u);
+        let start = p.head * params.v_nb.y + t * params.v_nb.z + p.seq * params.v_nb.w;  // q, k, decay, a and b are shaped like v
+        let v    = v_value(start + p.row, 0u);
         var sums = vec4<f32>();
 #if WKV7
         for (var n = 0u; n < SHARE; n++) {
             let at   = p.lane + n * TEAM;
-            let q    = q_four(from, at);
-            let k    = k_four(from, at);
-            let kept = decay_four(from, at) * m[n] + v * k;
-            sums += vec4<f32>(dot(a_four(from, at), m[n]), dot(q, kept), dot(q, b_four(from, at)), 0.0);
+            let q    = q_four(start, at);
+            let k    = k_four(start, at);
+            let kept = decay_four(start, at) * m[n] + v * k;
+            sums += vec4<f32>(dot(a_four(start, at), m[n]), dot(q, kept), dot(q, b_four(start, at)), 0.0);
             m[n] = kept;
         }
         sums = team_sum(sums);
         for (var n = 0u; n < SHARE; n++) {
-            m[n] += sums.x * b_four(from, p.lane + n * TEAM);
+            m[n] += sums.x * b_four(start, p.lane + n * TEAM);
         }
         let y = sums.y + sums.x * sums.z;
 #else
         for (var n = 0u; n < SHARE; n++) {
             let at   = p.lane + n * TEAM;
-            let kv   = v * k_four(from, at);
-            let kept = decay_four(from, at) * m[n] + kv;
+            let kv   = v * k_four(start, at);
+            let kept = decay_four(start, at) * m[n] + kv;
 #if WKV6
-            sums.x += dot(q_four(from, at), m[n] + first_four(p.head * params.first_nb.y, at) * kv);
+            sums.x += dot(q_four(start, at), m[n] + first_four(p.head * params.first_nb.y, at) * kv);
 #else
-            sums.x += dot(q_four(from, at), kept);
+            sums.x += dot(q_four(start, at), kept);
 #endif
             m[n] = kept;
         }

@@ -1,6 +1,6 @@
 // A thread's part of a state row. The matrix starts at `start`; a row's values are neighbours, or with TRANSPOSED those of a column.
 fn self_load_row(start: u32, row: u32, lane: u32) -> Row {
-    var m: Row;
+    var m = Row();
     for (var n = 0u; n < SHARE; n++) {
         for (var i = 0u; i < 4u; i++) {
             let column = 4u * (lane + n * TEAM) + i;

@@ -11,11 +11,11 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         return;
     }
     let pos     = position(i, params.dst_ne);  // channel, token, sequence
-    let from    = pos.x * params.src_nb.y + pos.y * params.src_nb.x + pos.z * params.src_nb.z;
+    let start    = pos.x * params.src_nb.y + pos.y * params.src_nb.x + pos.z * params.src_nb.z;
     let weights = pos.x * params.filters_nb.y;
     var sum     = 0.0;
     for (var n = 0u; n < params.taps; n++) {
-        sum += src_value(from + n * params.src_nb.x, 0u) * filters_value(weights + n * params.filters_nb.x, 0u);
+        sum += src_value(start + n * params.src_nb.x, 0u) * filters_value(weights + n * params.filters_nb.x, 0u);
     }
     dst_store(at(pos, params.dst_nb), sum);
 }

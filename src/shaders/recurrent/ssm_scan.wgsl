@@ -28,7 +28,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     var p = place_of(group, local);
 
     // Which state to start from: of the bound ones, first_state .. first_state + bound_states - 1 of all.
-    var from = p.seq;
+    var start = p.seq;
 #if HAS_IDS
     let id = ids_word((params.ids_offset >> 2u) + p.seq);
 #if HAS_FAULT
@@ -37,9 +37,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     }
 #endif
     p.real = p.real && id >= params.first_state && id < params.first_state + params.bound_states;
-    from   = select(0u, id - params.first_state, p.real);
+    start   = select(0u, id - params.first_state, p.real);
 #endif
-    var m = state_load_row(p.head * params.state_nb.y + from * params.state_nb.w, p.row, p.lane);
+    var m = state_load_row(p.head * params.state_nb.y + start * params.state_nb.w, p.row, p.lane);
 
     let group_of_head = (params.first_head + p.head) / params.group_heads;
     let a_at = p.head * params.a_nb.y;
