@@ -25,7 +25,8 @@ fn self_store_block(block: u32, words: ptr<function, array<u32, self_BLOCK_WORDS
         if (end - begin == 32u) {
             self_set_word(first + i, bits);
         } else {
-            let mask = insertBits(0u, 0xffffffffu, begin, end - begin);
+            // Not by insertBits: wgpu-native on llvmpipe was seen to get it wrong here.
+            let mask = (0xffffffffu >> (32u - (end - begin))) << begin;
             self_set_bits(first + i, mask, bits & mask);
         }
         below = here;
