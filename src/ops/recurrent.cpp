@@ -62,8 +62,10 @@ public:
         for (int64_t s = 0; s < r.snapshots; s++) {
             snapshots_.push_back(reshaped(r.dst, { state_size, r.heads, 1, r.seqs }, outputs + s * state_size * r.heads * r.seqs));
         }
-        quads_ = (r.row_size + 3) / 4;
-        while (caps.subgroups && team_ < std::min(caps.subgroup_min, 8u) && team_ < quads_) {
+        // A CPU is best off with one thread a row: then all threads read the same values of the vectors.
+        const bool     software = caps.type == gpu::capabilities::kind::software;
+        const uint32_t largest  = caps.subgroups && !software ? std::min(caps.subgroup_min, 8u) : 1;
+        while (team_ < largest && 4 * team_ < r.row_size) {
             team_ *= 2;
         }
     }
@@ -189,7 +191,12 @@ private:
         s.params.add("state_nb", nb(from)).add("y_nb", nb(y)).add("states_nb", nb(to));
         s.params.add("rows", r_.rows).add("heads", static_cast<uint32_t>(heads.size())).add("first_head", static_cast<uint32_t>(heads.begin));
         s.params.add("seqs", static_cast<uint32_t>(seqs.size())).add("tokens", static_cast<uint32_t>(tokens.size()));
-        s.groups = groups_for(uint64_t(r_.rows) * heads.size() * seqs.size() * team_, threads);
+        if (r_.rows * team_ < threads) {
+            s.kernel.define("ACROSS_HEADS");
+            s.groups = groups_for(uint64_t(r_.rows) * heads.size() * seqs.size() * team_, threads);
+        } else {
+            s.groups = groups_for(uint64_t(r_.rows) * team_, threads) * heads.size() * seqs.size();
+        }
         return s;
     }
 
@@ -207,8 +214,7 @@ private:
     plan                      whole_;
     ggml_tensor               outputs_;
     std::vector<ggml_tensor>  snapshots_;
-    uint32_t                  quads_ = 1;
-    uint32_t                  team_  = 1;
+    uint32_t                  team_ = 1;  // threads that share a row
 };
 
 bool all_f32(const ggml_tensor * dst, int sources) {

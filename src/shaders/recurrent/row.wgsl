@@ -15,12 +15,22 @@ struct Place {
     seq: u32,
 }
 
+// A workgroup serves rows of one head, so that the head is the same for all its threads in a form that compilers see; with
+// ACROSS_HEADS, for heads of few rows, whatever rows come next.
 fn place_of(group: u32, local: u32) -> Place {
-    let thread = group * WORKGROUP + local;
-    let rows   = params.rows * params.heads * params.seqs;
-    let index  = min(thread / TEAM, rows - 1u);
-    let head   = index / params.rows;
-    return Place(thread / TEAM < rows, thread % TEAM, index % params.rows, head % params.heads, head / params.heads);
+    const rows_a_group = WORKGROUP / TEAM;
+#if ACROSS_HEADS
+    let rows  = params.rows * params.heads * params.seqs;
+    let index = group * rows_a_group + local / TEAM;
+    let row   = min(index, rows - 1u);
+    let head  = row / params.rows;
+    return Place(index < rows, local % TEAM, row % params.rows, head % params.heads, head / params.heads);
+#else
+    let blocks = (params.rows + rows_a_group - 1u) / rows_a_group;
+    let row    = (group % blocks) * rows_a_group + local / TEAM;
+    let head   = group / blocks;
+    return Place(row < params.rows, local % TEAM, min(row, params.rows - 1u), head % params.heads, head / params.heads);
+#endif
 }
 
 fn team_sum(x: vec4<f32>) -> vec4<f32> {
