@@ -62,9 +62,9 @@ public:
         for (int64_t s = 0; s < r.snapshots; s++) {
             snapshots_.push_back(reshaped(r.dst, { state_size, r.heads, 1, r.seqs }, outputs + s * state_size * r.heads * r.seqs));
         }
-        // A CPU is best off with one thread a row: then all threads read the same values of the vectors.
-        const bool     software = caps.type == gpu::capabilities::kind::software;
-        const uint32_t largest  = caps.subgroups && !software ? std::min(caps.subgroup_min, 8u) : 1;
+        // A CPU is best off with one thread a row: then all threads read the same values of the vectors. For few tokens it matters little.
+        const bool     alone   = caps.type == gpu::capabilities::kind::software && r.tokens > 8;
+        const uint32_t largest = caps.subgroups && !alone ? std::min(caps.subgroup_min, 8u) : 1;
         while (team_ < largest && 4 * team_ < r.row_size) {
             team_ *= 2;
         }

@@ -55,7 +55,8 @@ plan plan_rope(const gpu::capabilities &, const ggml_tensor * dst) {
         sections[i] = mode.axes == 0 ? 0 : static_cast<uint32_t>(param_i32(dst, 11 + i));
     }
     const uint32_t sectors = mode.axes == 0 ? mode.pairs : sections[0] + sections[1] + sections[2] + sections[3];
-    if (2 * mode.pairs + mode.first > ne0 || sectors == 0) {
+    // No pairs at all: llama.cpp asks for support of that, to place the factors.
+    if (2 * mode.pairs + mode.first > ne0 || (sectors == 0 && mode.pairs != 0)) {
         return unsupported("%d of %u values", n_dims, ne0);
     }
     const uint32_t others = ne0 - 2 * mode.pairs;

@@ -1,5 +1,5 @@
-// Values in another arrangement: CONCAT, SET, ACC, REPEAT, PAD, PAD_REFLECT_1D, ROLL, TRI, DIAG, and REPEAT_BACK, UPSCALE,
-// ARANGE, TIMESTEP_EMBEDDING, which compute them.
+// Values in another arrangement: CONCAT, SET, ACC, ADD_REL_POS, REPEAT, PAD, PAD_REFLECT_1D, ROLL, TRI, DIAG, WIN_PART,
+// WIN_UNPART, GET_REL_POS, and REPEAT_BACK, UPSCALE, ARANGE, TIMESTEP_EMBEDDING, which compute them.
 #include "ops/families.h"
 #include "ops/split.h"
 #include "ops/units.h"
@@ -75,6 +75,37 @@ plan plan_set(const gpu::capabilities & caps, const ggml_tensor * dst) {
     return p;
 }
 
+// A contiguous tensor seen in another shape.
+static ggml_tensor & reshaped(plan & p, const ggml_tensor * t, const std::array<int64_t, 4> & shape) {
+    ggml_tensor & seen = p.slices.emplace_back(*t);
+    std::copy(shape.begin(), shape.end(), seen.ne);
+    for (int d = 1; d < GGML_MAX_DIMS; d++) {
+        seen.nb[d] = seen.nb[d - 1] * static_cast<size_t>(seen.ne[d - 1]);
+    }
+    return seen;
+}
+
+// dst[x, y, i] = a[x, y, i] + w[x, i] + h[y, i] for images of k by k values.
+plan plan_add_rel_pos(const gpu::capabilities & caps, const ggml_tensor * dst) {
+    const ggml_tensor *  a = dst->src[0];
+    const ggml_tensor *  w = dst->src[1];
+    const ggml_tensor *  h = dst->src[2];
+    const int64_t        k = w->ne[0], images = ggml_nelements(w) / k;
+    plan                 p;
+    const ggml_tensor &  whole     = reshaped(p, dst, { k, k, images, 1 });
+    ggml_tensor *        before    = &reshaped(p, a, { k, k, images, 1 });
+    ggml_tensor * const  addends[] = { &reshaped(p, w, { k, 1, images, 1 }), &reshaped(p, h, { 1, k, images, 1 }) };
+    for (ggml_tensor * addend : addends) {
+        ggml_tensor & node = node_on(p, &whole, GGML_OP_ADD, whole.ne, whole.nb, 0);
+        node.src[0]        = before;
+        node.src[1]        = addend;
+        append(p, plan_node(caps, &node));
+        before     = &p.slices.emplace_back(whole);
+        before->op = GGML_OP_NONE;
+    }
+    return p;
+}
+
 //
 // rearrangements of one source
 //
@@ -99,6 +130,7 @@ struct rearrangement {
     const char *           map;   // function of src/shaders/shape/maps.wgsl
     std::array<int32_t, 4> shift;
     uint32_t               kind    = 0;
+    uint32_t               side    = 0;
     bool                   by_rows = false;  // neighbours in a row of dst are neighbours in src, but for the ends of rows
 };
 
@@ -130,7 +162,7 @@ static plan rearrange(const gpu::capabilities & caps, const ggml_tensor * dst, c
             shift[0] = static_cast<uint32_t>(how.shift[0] * int64_t(size) / int64_t(unit));
         }
         s.kernel.define("MAP", how.map);
-        s.params.add("kind", how.kind).add("shift", shift);
+        s.params.add("kind", how.kind).add("side", how.side).add("shift", shift);
         s.params.add("src_whole", sizes_in_units(src, unit, by_rows));
         s.params.add("src_first", in_units(source, unit, by_rows)).add("dst_first", in_units(to, unit, by_rows));
         return s;
@@ -164,6 +196,20 @@ plan plan_tri(const gpu::capabilities & caps, const ggml_tensor * dst) {
 
 plan plan_diag(const gpu::capabilities & caps, const ggml_tensor * dst) {
     return rearrange(caps, dst, { .map = "map_diagonal", .shift = {} });
+}
+
+// Windows of `side` by `side` places, `across` of them side by side, and back.
+plan plan_win_part(const gpu::capabilities & caps, const ggml_tensor * dst) {
+    return rearrange(caps, dst, { .map = "map_to_windows", .shift = {}, .kind = uint32_t(param_i32(dst, 0)), .side = uint32_t(param_i32(dst, 2)) });
+}
+
+plan plan_win_unpart(const gpu::capabilities & caps, const ggml_tensor * dst) {
+    const uint32_t side = static_cast<uint32_t>(param_i32(dst, 0));
+    return rearrange(caps, dst, { .map = "map_from_windows", .shift = {}, .kind = (ne(dst)[1] + side - 1) / side, .side = side });
+}
+
+plan plan_get_rel_pos(const gpu::capabilities & caps, const ggml_tensor * dst) {
+    return rearrange(caps, dst, { .map = "map_relative", .shift = {}, .side = ne(dst)[1] });
 }
 
 //

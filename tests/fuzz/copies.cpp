@@ -237,6 +237,15 @@ static bool pad(maker & m, line & l) {
     return ggml_nelements(m[a]) <= 20000 && !ggml_is_empty(m[a]);
 }
 
+// The CPU backend goes round once.
+static bool pad_circular(maker & m, line & l) {
+    const bool fits = pad(m, l);
+    for (size_t i = 0; i < l.n.size(); i++) {
+        l.n[i] = std::min(l.n[i], m[l.sources[0]]->ne[i / 2]);
+    }
+    return fits;
+}
+
 static bool pad_reflected(maker & m, line & l) {
     const int     a    = m.source({ F32 }, layout::contiguous);
     const int64_t most = std::clamp<int64_t>(m[a]->ne[0] - 1, 0, 20);
@@ -313,7 +322,7 @@ static const op ops[] = {
     { "CONCAT", 4, concat, CALL(ggml_concat(ctx, t[0], t[1], n[0])), equal },
     { "REPEAT", 3, repeat, CALL(ggml_repeat_4d(ctx, t[0], n[0], n[1], n[2], n[3])), equal },
     { "PAD", 2, pad, CALL(ggml_pad_ext(ctx, t[0], n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7])), equal },
-    { "PAD, circular", 1, pad, CALL(ggml_pad_ext_circular(ctx, t[0], n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7])), equal },
+    { "PAD, circular", 1, pad_circular, CALL(ggml_pad_ext_circular(ctx, t[0], n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7])), equal },
     { "PAD_REFLECT_1D", 1, pad_reflected, CALL(ggml_pad_reflect_1d(ctx, t[0], n[0], n[1])), equal },
     { "ROLL", 1, roll, CALL(ggml_roll(ctx, t[0], n[0], n[1], n[2], n[3])), equal },
     { "ARANGE", 1, range, CALL(ggml_arange(ctx, x[0], x[1], x[2])) },

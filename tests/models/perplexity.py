@@ -14,14 +14,15 @@ TEXT = pathlib.Path(__file__).with_name("alice.txt")  # the opening of Alice's A
 CONTEXT = 128
 OPTIONS = ["--file", TEXT, "--ctx-size", CONTEXT, "--batch-size", CONTEXT, "--chunks", 2]
 
-#  model      tokens at once
+# A token at a time the device rounds activations to 8 bits as well, and moves as far as the CPU backend does (by 0.53% for
+# smollm2 and -0.66% for gemma on this text): hence the wider limit there.
+#  model      tokens at once, largest change of the perplexity
 CASES = [
-  ("smollm2", CONTEXT),  # as a prompt is read
-  ("smollm2", 1),        # as an answer is written: other kernels
-  ("gemma",   CONTEXT),
-  ("gemma",   1),
+  ("smollm2", CONTEXT, 0.005),  # as a prompt is read
+  ("smollm2", 1,       0.01),   # as an answer is written: other kernels
+  ("gemma",   CONTEXT, 0.005),
+  ("gemma",   1,       0.01),
 ]
-LARGEST_CHANGE = 0.005     # of the perplexity
 LARGEST_DIVERGENCE = 0.01  # mean of Kullback and Leibler's, over the text
 
 
@@ -37,9 +38,9 @@ def compared(device, name, at_once):
                         "--kl-divergence", "--kl-divergence-base", exact)
 
 
-def check_perplexity(output):
+def check_perplexity(output, largest_change):
     ratio = output.number(r"^Mean PPL\(Q\)/PPL\(base\) *: *(\S+)")
-    check(abs(ratio - 1) <= LARGEST_CHANGE, f"its perplexity is {ratio} times the exact one")
+    check(abs(ratio - 1) <= largest_change, f"its perplexity is {ratio} times the exact one")
     return f"times {ratio}"
 
 
@@ -49,11 +50,11 @@ def check_divergence(output):
     return f"{divergence}"
 
 
-def tests(name, at_once):
+def tests(name, at_once, largest_change):
     many = f"{name}, {at_once} at once"
     return [
-        (f"{many}: perplexity is the exact one, to {LARGEST_CHANGE:.1%}",
-         lambda on: check_perplexity(compared(on, name, at_once))),
+        (f"{many}: perplexity is the exact one, to {largest_change:.1%}",
+         lambda on: check_perplexity(compared(on, name, at_once), largest_change)),
         (f"{many}: mean divergence is at most {LARGEST_DIVERGENCE}",
          lambda on: check_divergence(compared(on, name, at_once))),
         (f"{many}: every node is computed on the device",

@@ -76,10 +76,9 @@ fn self_f16(byte: u32) -> f32 {
 }
 
 #if self_ATOMIC
-// Each thread owns the bits it changes, so clearing and setting them need not be one operation.
+// Each thread owns the bits it changes, so they stay as they are between the load and the one change that sets them.
 fn self_set_bits(i: u32, mask: u32, bits: u32) {
-    atomicAnd(&self_buffer[i], ~mask);
-    atomicOr(&self_buffer[i], bits);
+    atomicXor(&self_buffer[i], (atomicLoad(&self_buffer[i]) & mask) ^ bits);
 }
 
 fn self_set_u16(byte: u32, bits: u32) {

@@ -1,6 +1,6 @@
 // Rearrangements: MAP(p) is the position in src of the value at position p of dst, below 0 where there is none.
 // Of src and dst a window may be bound, whose first values lie at src_first and dst_first; src's whole size is src_whole.
-// `shift` and `kind` are the op's own.
+// `shift`, `kind` and `side` are the op's own.
 fn whole() -> vec4<i32> {
     return vec4<i32>(params.src_whole);
 }
@@ -42,6 +42,23 @@ fn map_triangle(p: vec4<i32>) -> vec4<i32> {
 
 fn map_diagonal(p: vec4<i32>) -> vec4<i32> {
     return select(nowhere(), vec4<i32>(p.x, 0, p.zw), p.x == p.y);
+}
+
+// WIN_PART: dst is [channel, x, y, window], windows of side x side, `kind` of them in a row; src is [channel, x, y].
+fn map_to_windows(p: vec4<i32>) -> vec4<i32> {
+    let across = i32(params.kind);
+    return vec4<i32>(p.x, vec2<i32>(p.w % across, p.w / across) * i32(params.side) + p.yz, 0);
+}
+
+// WIN_UNPART, the way back.
+fn map_from_windows(p: vec4<i32>) -> vec4<i32> {
+    let which = p.yz / i32(params.side);
+    return vec4<i32>(p.x, p.yz % i32(params.side), which.y * i32(params.kind) + which.x);
+}
+
+// GET_REL_POS: the row of src for each distance between a place (y) and another (z) of a line of `side`.
+fn map_relative(p: vec4<i32>) -> vec4<i32> {
+    return vec4<i32>(p.x, i32(params.side) - 1 - p.y + p.z, 0, 0);
 }
 
 fn src_unit(i: u32) -> u32 {
