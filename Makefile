@@ -3,11 +3,14 @@ PROMPT   ?= What is the capital of France?
 # Which WebGPU adapter: "software" is Mesa's CPU driver; part of a GPU's name is that GPU.
 ADAPTER  ?= software
 JOBS     ?= $(shell nproc)
+# Of "make fuzz": random graphs, and the first one's number.
+COUNT    ?= 200000
+SEED     ?= 1
 
 export MODEL PROMPT
 export GGML_WEBGPU_ADAPTER = $(ADAPTER)
 
-.PHONY: run build test test-masks env clean
+.PHONY: run build test test-masks fuzz env clean
 
 run: build            ## a stock llama.cpp program, with this backend as plugin
 	scripts/fetch smollm2
@@ -20,10 +23,13 @@ build: env            ## build/libggml-webgpu.so, the tools, the unit tests
 
 test: build           ## all suites; the last line is "N passed, N failed"
 	scripts/fetch smollm2 gemma whisper
-	scripts/test unit builds variants models conformance masks
+	scripts/test unit builds variants fuzz programs models conformance masks
 
 test-masks: build     ## the whole conformance suite again, on devices with fewer features
 	MASK_SAMPLE=1/1 scripts/test masks
+
+fuzz: build           ## random graphs for hours, compared with the CPU backend; "make test" has the first 2,000
+	FUZZ_COUNT=$(COUNT) FUZZ_SEED=$(SEED) scripts/test fuzz
 
 env:                  ## the Debian root that everything runs in
 	scripts/env true

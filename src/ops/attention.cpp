@@ -218,7 +218,7 @@ private:
 
     void halve_batches(const attention & a) {
         const int64_t n = a.q->ne[3];
-        for (const auto [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
+        for (const auto & [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
             attention half = a;
             half.dst = part(a.dst, 3, begin, end);
             half.q   = part(a.q, 3, begin, end);
@@ -235,7 +235,7 @@ private:
 
     void halve_positions(const attention & a) {
         const int64_t n = a.q->ne[1];
-        for (const auto [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
+        for (const auto & [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
             attention half = a;
             half.dst  = part(a.dst, 2, begin, end);
             half.q    = part(a.q, 1, begin, end);
@@ -247,7 +247,7 @@ private:
     // Of K and V, or if there is but one, of Q.
     void halve_heads(const attention & a) {
         const int64_t n = a.k->ne[2] > 1 ? a.k->ne[2] : a.q->ne[2], heads = a.q->ne[2] / n;
-        for (const auto [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
+        for (const auto & [begin, end] : { std::pair(int64_t(0), n / 2), std::pair(n / 2, n) }) {
             attention half = a;
             half.dst   = part(a.dst, 1, begin * heads, end * heads);
             half.q     = part(a.q, 2, begin * heads, end * heads);

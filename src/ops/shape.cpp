@@ -76,31 +76,31 @@ plan plan_set(const gpu::capabilities & caps, const ggml_tensor * dst) {
 }
 
 // A contiguous tensor seen in another shape.
-static ggml_tensor & reshaped(plan & p, const ggml_tensor * t, const std::array<int64_t, 4> & shape) {
+static ggml_tensor * reshaped(plan & p, const ggml_tensor * t, std::array<int64_t, 4> shape) {
     ggml_tensor & seen = p.slices.emplace_back(*t);
     std::copy(shape.begin(), shape.end(), seen.ne);
     for (int d = 1; d < GGML_MAX_DIMS; d++) {
         seen.nb[d] = seen.nb[d - 1] * static_cast<size_t>(seen.ne[d - 1]);
     }
-    return seen;
+    return &seen;
 }
 
 // dst[x, y, i] = a[x, y, i] + w[x, i] + h[y, i] for images of k by k values.
 plan plan_add_rel_pos(const gpu::capabilities & caps, const ggml_tensor * dst) {
-    const ggml_tensor *  a = dst->src[0];
-    const ggml_tensor *  w = dst->src[1];
-    const ggml_tensor *  h = dst->src[2];
-    const int64_t        k = w->ne[0], images = ggml_nelements(w) / k;
-    plan                 p;
-    const ggml_tensor &  whole     = reshaped(p, dst, { k, k, images, 1 });
-    ggml_tensor *        before    = &reshaped(p, a, { k, k, images, 1 });
-    ggml_tensor * const  addends[] = { &reshaped(p, w, { k, 1, images, 1 }), &reshaped(p, h, { 1, k, images, 1 }) };
+    const ggml_tensor * a = dst->src[0];
+    const ggml_tensor * w = dst->src[1];
+    const ggml_tensor * h = dst->src[2];
+    const int64_t       k = w->ne[0], images = ggml_nelements(w) / k;
+    plan                p;
+    const ggml_tensor * whole     = reshaped(p, dst, { k, k, images, 1 });
+    ggml_tensor *       before    = reshaped(p, a, { k, k, images, 1 });
+    ggml_tensor * const addends[] = { reshaped(p, w, { k, 1, images, 1 }), reshaped(p, h, { 1, k, images, 1 }) };
     for (ggml_tensor * addend : addends) {
-        ggml_tensor & node = node_on(p, &whole, GGML_OP_ADD, whole.ne, whole.nb, 0);
+        ggml_tensor & node = node_on(p, whole, GGML_OP_ADD, whole->ne, whole->nb, 0);
         node.src[0]        = before;
         node.src[1]        = addend;
         append(p, plan_node(caps, &node));
-        before     = &p.slices.emplace_back(whole);
+        before     = &p.slices.emplace_back(*whole);
         before->op = GGML_OP_NONE;
     }
     return p;

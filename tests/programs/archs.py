@@ -26,8 +26,8 @@ REFUSED_WEIGHT = re.compile(r"tensor '(.*?)' .*cannot be used with preferred buf
 # llama.cpp keeps its input layer on the CPU: look-ups in tables of tokens and positions, here mixed with embeddings.
 INPUT_OPS = {"GET_ROWS", "DUP", "SET_ROWS"}
 INPUT_NODES = {("gemma3n", "inp_scaled")}
-HOST_NODES = {("bitnet", "result_output")}  # its output layer is the table of tokens itself
-HOST_CONFIGURATION = "Host experts"         # the program puts weights on the CPU, to see whether that works
+HOST_NODES = {("bitnet", "result_output")}           # its output layer is the table of tokens itself
+HOST_CONFIGURATIONS = {"Host experts", "MoE cache"}  # the program puts weights on the CPU, to see whether that works
 
 
 @dataclasses.dataclass
@@ -53,7 +53,7 @@ class Reader:
         if model := MODEL.match(line):
             self.end_graph()
             self.architecture, self.configuration = model[1], model[2]
-            self.name = f"{model[1]} {model[3]}" + (f", {model[2]}" if model[2] == HOST_CONFIGURATION else "")
+            self.name = f"{model[1]} {model[3]}" + (f", {model[2]}" if model[2] in HOST_CONFIGURATIONS else "")
         if len(verdicts := VERDICT.findall(line)) == VERDICTS:
             self.end_model(verdicts)
         elif split := SPLIT.match(line):
@@ -62,8 +62,11 @@ class Reader:
             self.backend = split[2]
         elif node := NODE.match(line):
             self.add_node(*node.groups())
-        elif (refused := REFUSED_WEIGHT.search(line)) and refused[2] == self.device.name:
+        elif (refused := REFUSED_WEIGHT.search(line)) and refused[2] == self.device.name and not self.is_host_configuration():
             self.results.refused.add(f"{self.name}: {refused[1]}")
+
+    def is_host_configuration(self):
+        return self.configuration in HOST_CONFIGURATIONS
 
     def add_node(self, op, name):
         if self.backend == self.device.name:
@@ -74,7 +77,7 @@ class Reader:
 
     def end_graph(self):
         # Graphs without a node on the device are those of the CPU's results.
-        if self.uses_device and self.configuration != HOST_CONFIGURATION:
+        if self.uses_device and not self.is_host_configuration():
             self.results.elsewhere.update(self.host_nodes)
         self.host_nodes, self.uses_device = [], False
 
