@@ -28,7 +28,7 @@ test: build           ## all suites; the last line is "N passed, N failed"
 test-masks: build     ## the whole conformance suite again, on devices with fewer features
 	MASK_SAMPLE=1/1 scripts/test masks
 
-fuzz: build           ## random graphs for hours, compared with the CPU backend; "make test" has the first 2,000
+fuzz: build           ## random graphs for hours, compared with the CPU backend
 	FUZZ_COUNT=$(COUNT) FUZZ_SEED=$(SEED) scripts/test fuzz
 
 env:                  ## the Debian root that everything runs in
