@@ -1,5 +1,6 @@
 #include "ops/matvec.h"
 
+#include "ops/columns.h"
 #include "ops/split.h"
 
 #include <algorithm>
@@ -12,9 +13,10 @@ namespace ops {
 // how the work is cut
 //
 
-// `lanes` threads share `rows` rows; a workgroup of `threads` has threads / lanes such groups. All are powers of two.
+// `lanes` threads share `rows` rows; a workgroup of `threads` has threads / lanes such groups. A thread takes `unroll` steps
+// along k at once. All are powers of two.
 struct vec_shape {
-    uint32_t threads, lanes, rows;
+    uint32_t threads, lanes, rows, unroll;
 };
 
 // By 1, 2, 4 and 8 columns. Measured; see docs/performance.md.
@@ -23,43 +25,52 @@ using vec_shapes = std::array<vec_shape, 4>;
 struct vec_tuning {
     vec_shapes floats;   // f32, f16, bf16
     vec_shapes packed;   // quantised weights as integers
-    vec_shapes tables;   // the same, of types that look values up in workgroup memory, which each workgroup fills first
+    vec_shapes levels;   // the same, of types that look values up in a table of sixteen in workgroup memory
+    vec_shapes grids;    // and in a large table, which each workgroup fills first
     vec_shapes decoded;  // quantised weights as floats
     uint32_t   threads;  // so many in a dispatch keep the device busy
 };
 
 static constexpr vec_tuning gpu_tuning = {
-    .floats  = { { { 128, 128, 1 }, { 128, 128, 1 }, { 128, 128, 2 }, { 128, 128, 2 } } },
-    .packed  = { { { 32, 32, 2 }, { 32, 32, 2 }, { 64, 32, 2 }, { 256, 32, 2 } } },
-    .tables  = { { { 256, 32, 2 }, { 256, 32, 2 }, { 256, 32, 2 }, { 256, 32, 2 } } },
-    .decoded = { { { 64, 64, 4 }, { 64, 64, 4 }, { 64, 64, 4 }, { 64, 64, 4 } } },
+    .floats  = { { { 128, 128, 1, 4 }, { 128, 128, 2, 2 }, { 128, 128, 4, 1 }, { 128, 128, 4, 1 } } },
+    .packed  = { { { 64, 32, 2, 2 }, { 64, 32, 2, 2 }, { 64, 64, 2, 1 }, { 128, 128, 4, 1 } } },
+    .levels  = { { { 128, 128, 2, 1 }, { 128, 128, 2, 1 }, { 128, 128, 2, 1 }, { 128, 128, 2, 1 } } },
+    .grids   = { { { 256, 32, 1, 1 }, { 256, 32, 2, 1 }, { 256, 32, 2, 1 }, { 256, 32, 2, 1 } } },
+    .decoded = { { { 64, 64, 4, 1 }, { 64, 64, 4, 1 }, { 64, 64, 4, 1 }, { 64, 64, 4, 1 } } },
     .threads = 65536,
 };
 
 // Subgroups of 8 and few processors: small groups, no barriers, little code to compile.
 static constexpr vec_tuning cpu_tuning = {
-    .floats  = { { { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 } } },
-    .packed  = { { { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 } } },
-    .tables  = { { { 64, 8, 2 }, { 64, 8, 2 }, { 64, 8, 2 }, { 64, 8, 2 } } },
-    .decoded = { { { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 }, { 32, 8, 2 } } },
+    .floats  = { { { 32, 8, 4, 1 }, { 32, 8, 4, 1 }, { 32, 8, 4, 1 }, { 32, 8, 4, 1 } } },
+    .packed  = { { { 32, 8, 4, 1 }, { 32, 8, 4, 1 }, { 32, 8, 2, 1 }, { 32, 8, 2, 1 } } },
+    .levels  = { { { 32, 8, 2, 1 }, { 32, 8, 2, 1 }, { 32, 8, 2, 1 }, { 32, 8, 2, 1 } } },
+    .grids   = { { { 64, 8, 2, 1 }, { 64, 8, 2, 1 }, { 64, 8, 2, 1 }, { 64, 8, 2, 1 } } },
+    .decoded = { { { 32, 8, 2, 1 }, { 32, 8, 2, 1 }, { 32, 8, 2, 1 }, { 32, 8, 2, 1 } } },
     .threads = 1,
 };
 
 // The integer view of a type, see codecs/parts/packed.wgsl.
 struct packed_type {
-    ggml_type type;
-    bool      spread;  // which values a part holds
-    bool      table;   // looks values up in workgroup memory
+    ggml_type               type;
+    bool                    spread;  // which values a part holds
+    vec_shapes vec_tuning::*shapes;
 };
 
 static constexpr packed_type packed_types[] = {
-    { GGML_TYPE_Q4_0, false, false },    { GGML_TYPE_Q4_1, false, false },  { GGML_TYPE_Q5_0, false, false },   { GGML_TYPE_Q5_1, false, false },
-    { GGML_TYPE_Q8_0, false, false },    { GGML_TYPE_Q1_0, false, false },  { GGML_TYPE_Q2_0, false, false },   { GGML_TYPE_MXFP4, false, true },
-    { GGML_TYPE_NVFP4, false, true },    { GGML_TYPE_Q2_K, true, false },   { GGML_TYPE_Q3_K, true, false },    { GGML_TYPE_Q4_K, false, false },
-    { GGML_TYPE_Q5_K, false, false },    { GGML_TYPE_Q6_K, true, false },   { GGML_TYPE_TQ1_0, false, false },  { GGML_TYPE_TQ2_0, true, false },
-    { GGML_TYPE_IQ2_XXS, false, true },  { GGML_TYPE_IQ2_XS, false, true }, { GGML_TYPE_IQ2_S, false, true },   { GGML_TYPE_IQ3_XXS, false, true },
-    { GGML_TYPE_IQ3_S, false, true },    { GGML_TYPE_IQ1_S, false, true },  { GGML_TYPE_IQ1_M, false, true },   { GGML_TYPE_IQ4_NL, false, true },
-    { GGML_TYPE_IQ4_XS, false, true },
+    { GGML_TYPE_Q1_0, false, &vec_tuning::packed },    { GGML_TYPE_Q2_0, false, &vec_tuning::packed },
+    { GGML_TYPE_Q4_0, false, &vec_tuning::packed },    { GGML_TYPE_Q4_1, false, &vec_tuning::packed },
+    { GGML_TYPE_Q5_0, false, &vec_tuning::packed },    { GGML_TYPE_Q5_1, false, &vec_tuning::packed },
+    { GGML_TYPE_Q8_0, false, &vec_tuning::packed },    { GGML_TYPE_MXFP4, false, &vec_tuning::levels },
+    { GGML_TYPE_NVFP4, false, &vec_tuning::levels },   { GGML_TYPE_Q2_K, true, &vec_tuning::packed },
+    { GGML_TYPE_Q3_K, true, &vec_tuning::packed },     { GGML_TYPE_Q4_K, false, &vec_tuning::packed },
+    { GGML_TYPE_Q5_K, false, &vec_tuning::packed },    { GGML_TYPE_Q6_K, true, &vec_tuning::packed },
+    { GGML_TYPE_TQ1_0, false, &vec_tuning::packed },   { GGML_TYPE_TQ2_0, true, &vec_tuning::packed },
+    { GGML_TYPE_IQ1_S, false, &vec_tuning::grids },    { GGML_TYPE_IQ1_M, false, &vec_tuning::grids },
+    { GGML_TYPE_IQ2_XXS, false, &vec_tuning::grids },  { GGML_TYPE_IQ2_XS, false, &vec_tuning::grids },
+    { GGML_TYPE_IQ2_S, false, &vec_tuning::grids },    { GGML_TYPE_IQ3_XXS, false, &vec_tuning::grids },
+    { GGML_TYPE_IQ3_S, false, &vec_tuning::grids },    { GGML_TYPE_IQ4_NL, false, &vec_tuning::levels },
+    { GGML_TYPE_IQ4_XS, false, &vec_tuning::levels },
 };
 
 static const packed_type * packed_view(ggml_type type) {
@@ -67,8 +78,7 @@ static const packed_type * packed_view(ggml_type type) {
     return found != std::end(packed_types) ? found : nullptr;
 }
 
-static constexpr uint32_t unit_values = 64;  // of the integer kernels
-static constexpr uint32_t octet       = 8;   // values of a step of the float kernel
+static constexpr uint32_t quad = 4;  // values of a step of the float kernel
 
 // The table's shape, changed where the matrix is too small for it: `steps` is what a row has to offer to its lanes.
 static vec_shape shape_for(const gpu::capabilities & caps, const vec_tuning & tuning, const vec_shapes & table, uint32_t columns, uint32_t steps,
@@ -92,7 +102,7 @@ static vec_shape shape_for(const gpu::capabilities & caps, const vec_tuning & tu
 
 static void cut(step & s, const gpu::capabilities & caps, const vec_shape & shape, uint32_t columns) {
     const uint32_t sums = shape.rows * columns;
-    s.kernel.threads(shape.threads).define("LANES", shape.lanes).define("ROWS", shape.rows).define("COLUMNS", columns).define("SUMS", sums);
+    s.kernel.threads(shape.threads).define("LANES", shape.lanes).define("ROWS", shape.rows).define("COLUMNS", columns).define("SUMS", sums).define("UNROLL", shape.unroll);
     s.kernel.define("FOLD", std::min({ sums, shape.lanes, std::max(caps.subgroup_min, 1u) }));
 }
 
@@ -118,21 +128,13 @@ static uint32_t alignment_of(const ggml_tensor * t, uint64_t unit) {
     return lowest == 8 ? 4 : lowest;
 }
 
-// Eight 16-bit values can be read as one quad of words.
-static bool octets(const ggml_tensor * t) {
-    return ggml_type_size(t->type) == 2 && !is_block(t->type) && t->nb[0] == 2 && t->ne[0] % octet == 0 && alignment_of(t, 16) == 16;
-}
-
-static operand bind_floats(step & s, const char * name, const ggml_tensor * t, const char * octet_define, const char * quad_define) {
-    const bool in_octets = octets(t), in_quads = quads(t);
-    if (in_octets) {
-        s.kernel.define(octet_define);
-    }
+static operand bind_floats(step & s, const char * name, const ggml_tensor * t, const char * quad_define) {
+    const bool in_quads = quads(t);
     if (in_quads) {
         s.kernel.define(quad_define);
     }
     operand o = bind_source(name, t, in_quads);
-    o.wide    = o.wide || in_octets;
+    o.pairs   = in_quads && ggml_type_size(t->type) == 2;
     return o;
 }
 
@@ -145,56 +147,11 @@ static step float_step(const ggml_tensor * dst) {
         s.kernel.define("BLOCKS_A");
         s.operands.push_back(bind("src0", src0));
     } else {
-        s.operands.push_back(bind_floats(s, "src0", src0, "OCTETS_A", "QUADS_A"));
+        s.operands.push_back(bind_floats(s, "src0", src0, "QUADS_A"));
     }
-    s.operands.push_back(bind_floats(s, "src1", dst->src[1], "OCTETS_B", "QUADS_B"));
+    s.operands.push_back(bind_floats(s, "src1", dst->src[1], "QUADS_B"));
     s.operands.push_back(bind("dst", dst));
     s.params.add("k", k).add("k_quads", (k + 3) / 4);
-    return s;
-}
-
-// The quantised columns of src1, in scratch memory.
-struct packed_columns {
-    uint32_t units;    // of a column
-    uint32_t columns;
-    bool     spread;
-
-    uint64_t quants_bytes() const { return uint64_t(columns) * units * unit_values; }
-    uint64_t scales_at() const { return (quants_bytes() + 255) / 256 * 256; }
-    uint64_t scales_bytes() const { return uint64_t(columns) * units * (spread ? 32 : 16); }
-    uint64_t bytes() const { return scales_at() + scales_bytes(); }
-
-    operand quants(bool wide) const { return scratch("quants", 0, quants_bytes(), wide); }
-    operand scales(bool wide) const { return scratch("scales", scales_at(), scales_bytes(), wide); }
-
-private:
-    static operand scratch(const char * name, uint64_t at, uint64_t size, bool wide) {
-        operand o = bind_scratch(name, at, size);
-        o.wide    = wide;
-        return o;
-    }
-};
-
-static packed_columns columns_of(const ggml_tensor * src1, bool spread) {
-    return { static_cast<uint32_t>(groups_for(src1->ne[0], unit_values)), rows(src1), spread };
-}
-
-static step quantise_step(const ggml_tensor * src1, const packed_columns & to) {
-    static constexpr uint32_t threads  = 32;
-    const bool                in_quads = quads(src1);
-    step                      s;
-    s.kernel = gpu::kernel_name("matmul/quantise").threads(threads);
-    if (in_quads) {
-        s.kernel.define("QUADS_B");
-    }
-    if (to.spread) {
-        s.kernel.define("SPREAD");
-    }
-    s.operands = { bind_source("src1", src1, in_quads), to.quants(true), to.scales(false) };
-    s.params.add("units", to.units).add("columns", to.columns).add("k_blocks", static_cast<uint32_t>(src1->ne[0] / 32));
-    s.params.add("src1_ne", ne(src1)).add("src1_nb", nb(src1));
-    s.groups = groups_for(uint64_t(to.columns) * to.units * 2, threads);
-    s.prepares = true;
     return s;
 }
 
@@ -223,17 +180,15 @@ static step packed_step(const ggml_tensor * dst, const packed_columns & from) {
     step s;
     s.kernel = gpu::kernel_name("matmul/vec_packed");
     bind_packed_weights(s, dst->src[0]);
-    s.operands.insert(s.operands.end(), { from.quants(true), from.scales(true), bind("dst", dst) });
+    bind_columns(s, from);
+    s.operands.push_back(bind("dst", dst));
     return s;
 }
 
 // ggml's CPU backend multiplies quantised weights with quantised columns as well, unless more precision is asked for.
-static bool as_integers(const gpu::capabilities & caps, const ggml_tensor * dst, const packed_type * view) {
-    if (!caps.packed_dot || view == nullptr || param_i32(dst, 0) == GGML_PREC_F32) {
-        return false;
-    }
-    const packed_columns columns = columns_of(dst->src[1], view->spread);
-    return columns.quants_bytes() <= caps.max_binding && columns.scales_bytes() <= caps.max_binding;
+static bool as_integers(const gpu::capabilities & caps, const ggml_tensor * dst, const packed_type * view, uint32_t columns) {
+    return caps.packed_dot && view != nullptr && param_i32(dst, 0) != GGML_PREC_F32 &&
+           columns_of(dst->src[1], columns, view->spread).bytes() <= caps.max_binding;
 }
 
 //
@@ -251,21 +206,21 @@ static plan plan_products(const gpu::capabilities & caps, const ggml_tensor * ds
     plan                p;
     step                product;
     vec_shape           shape;
-    if (as_integers(caps, dst, view)) {
-        const packed_columns quantised = columns_of(dst->src[1], view->spread);
-        p.scratch                      = quantised.bytes();
-        p.steps.push_back(quantise_step(dst->src[1], quantised));
+    if (as_integers(caps, dst, view, columns)) {
+        const packed_columns quantised = columns_of(dst->src[1], columns, view->spread);
+        p.steps.push_back(quantise_step(caps, dst->src[1], quantised));
         product = packed_step(dst, quantised);
-        shape   = shape_for(caps, tuning, view->table ? tuning.tables : tuning.packed, columns, quantised.units, m * column_tiles);
+        shape   = shape_for(caps, tuning, tuning.*view->shapes, columns, quantised.units, m * column_tiles);
     } else {
         product = float_step(dst);
-        shape   = shape_for(caps, tuning, is_block(src0->type) ? tuning.decoded : tuning.floats, columns, k / octet, m * column_tiles);
+        shape   = shape_for(caps, tuning, is_block(src0->type) ? tuning.decoded : tuning.floats, columns, k / quad, m * column_tiles);
     }
     cut(product, caps, shape, columns);
     const uint64_t row_tiles = groups_for(m, rows_of_group(shape));
     product.params.add("m", m).add("row_tiles", static_cast<uint32_t>(row_tiles));
     product.params.add("src0_nb", nb(src0)).add("src1_nb", nb(dst->src[1])).add("dst_nb", nb(dst));
     product.groups = row_tiles * column_tiles;
+    product.joins = caps.subgroups && (view == nullptr || view->shapes != &vec_tuning::grids);  // else workgroup memory is short
     finish(product);
     p.steps.push_back(std::move(product));
     return p;

@@ -15,8 +15,12 @@ fn self_unpack(words: vec2<u32>) -> vec4<f32> {
 }
 
 fn self_quad(block: u32, q: u32) -> vec4<f32> {
+#if self_WIDTH == 2
+    return self_unpack(self_pair_word((params.self_offset >> 3u) + (block >> 2u) + q));
+#else
     let byte = params.self_offset + 2u * (block + 4u * q);
     return self_unpack(vec2<u32>(self_u32(byte), self_u32(byte + 4u)));
+#endif
 }
 
 #if self_ATOMIC

@@ -43,12 +43,12 @@ fn self_packed_prepare(local_index: u32, threads: u32) {
     workgroupBarrier();
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at     = self_block_at(row_at, unit >> 2u);
     let j      = unit & 3u;
-    let head   = self_eight(at);
-    let first  = self_sixteen(at + 8u + 32u * j);
-    let second = self_sixteen(at + 24u + 32u * j);
+    let head   = self_eight(at, 0u, 0u);
+    let first  = self_sixteen(at, 8u, 2u * j);
+    let second = self_sixteen(at, 24u, 2u * j);
     let low    = head.y >> (8u * j);
     let top    = head.x >> (16u + 4u * j);
     let s      = vec2<u32>((low & 15u) | ((top & 3u) << 4u), ((low >> 4u) & 15u) | ((top & 12u) << 2u));

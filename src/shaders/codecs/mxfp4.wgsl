@@ -39,8 +39,8 @@ fn self_packed_prepare(local_index: u32, threads: u32) {
     workgroupBarrier();
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let w      = self_unit_words(params.self_offset + (row + 2u * unit) * self_BLOCK_BYTES);
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let w      = self_unit_words(self_block_at(row_at, unit));
     let first  = shifted_words(vec4<u32>(w[0], w[1], w[2], w[3]), w[4], 8u);
     let second = shifted_words(vec4<u32>(w[4], w[5], w[6], w[7]), w[8], 16u);
     let scale  = vec4<f32>(self_scale(w[0] & 0xffu), self_scale((w[4] >> 8u) & 0xffu), 0.0, 0.0);

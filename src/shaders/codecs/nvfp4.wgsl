@@ -49,8 +49,8 @@ fn self_sixteen_levels(words: vec2<u32>) -> vec4<u32> {
     return byte_levels(vec4<u32>(words, words >> vec2<u32>(4u)));
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let w     = self_unit_words(params.self_offset + (row + unit) * self_BLOCK_BYTES);
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let w     = self_unit_words(self_block_at(row_at, unit));
     let scale = vec4<f32>(self_half_scale(w[0] & 0xffu), self_half_scale((w[0] >> 8u) & 0xffu),
                           self_half_scale((w[0] >> 16u) & 0xffu), self_half_scale(w[0] >> 24u));
     return packed_values(self_sixteen_levels(vec2<u32>(w[1], w[2])), self_sixteen_levels(vec2<u32>(w[3], w[4])),

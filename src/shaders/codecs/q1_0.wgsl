@@ -31,10 +31,10 @@ fn self_sixteen_bits(bits: u32) -> vec4<u32> {
     return bits_to_bytes(vec4<u32>(bits) >> vec4<u32>(0u, 4u, 8u, 12u));
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at = params.self_offset + (row + (unit >> 1u)) * self_BLOCK_BYTES;
-    let w  = self_eight(at + 2u + 8u * (unit & 1u));
-    let d  = vec4<f32>(self_f16(at));
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at = self_block_at(row_at, unit >> 1u);
+    let w  = self_eight(at, 2u, unit & 1u);
+    let d  = vec4<f32>(self_half(at, 0u));
     return packed_values(self_sixteen_bits(w.x), self_sixteen_bits(w.x >> 16u), self_sixteen_bits(w.y), self_sixteen_bits(w.y >> 16u),
                          2.0 * d, -d);
 }

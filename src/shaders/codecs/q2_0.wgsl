@@ -31,10 +31,10 @@ fn self_four_bytes(word: u32) -> vec4<u32> {
                      pairs_to_bytes((word >> 16u) & 0xffu), pairs_to_bytes(word >> 24u));
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at = params.self_offset + (row + unit) * self_BLOCK_BYTES;
-    let w  = self_sixteen(at + 2u);
-    let d  = vec4<f32>(self_f16(at));
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at = self_block_at(row_at, unit);
+    let w  = self_sixteen(at, 2u, 0u);
+    let d  = vec4<f32>(self_half(at, 0u));
     return packed_values(self_four_bytes(w.x), self_four_bytes(w.y), self_four_bytes(w.z), self_four_bytes(w.w), d, -d);
 }
 #endif

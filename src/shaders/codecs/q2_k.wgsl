@@ -35,12 +35,12 @@ fn self_run(words: vec4<u32>, run: u32) -> vec4<u32> {
 }
 
 // SPREAD
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at     = self_block_at(row_at, unit >> 2u);
     let half   = (unit >> 1u) & 1u;
-    let w      = self_sixteen(at + 16u + 16u * (unit & 3u));
-    let d      = unpack2x16float(self_four(at + 80u));
-    let s      = self_eight(at + 8u * half) >> vec2<u32>(8u * (unit & 1u));
+    let w      = self_sixteen(at, 16u, unit & 3u);
+    let d      = unpack2x16float(self_four(at, 80u, 0u));
+    let s      = self_eight(at, 0u, half) >> vec2<u32>(8u * (unit & 1u));
     let scales = vec4<u32>(s.x, s.x >> 16u, s.y, s.y >> 16u);
     return packed_values(self_run(w, 0u), self_run(w, 1u), self_run(w, 2u), self_run(w, 3u),
                          d.x * vec4<f32>(scales & vec4<u32>(15u)), -d.y * vec4<f32>((scales >> vec4<u32>(4u)) & vec4<u32>(15u)));

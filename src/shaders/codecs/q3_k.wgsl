@@ -40,13 +40,13 @@ fn self_run(low: vec4<u32>, high: vec4<u32>, run: u32) -> vec4<u32> {
 }
 
 // SPREAD
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at     = self_block_at(row_at, unit >> 2u);
     let odd    = unit & 1u;
     let half   = (unit >> 1u) & 1u;
-    let low    = self_sixteen(at + 32u + 16u * (unit & 3u));
-    let high   = self_sixteen(at + 16u * odd) >> vec4<u32>(4u * half);
-    let tail   = self_sixteen(at + 96u);
+    let low    = self_sixteen(at, 32u, unit & 3u);
+    let high   = self_sixteen(at, 0u, odd) >> vec4<u32>(4u * half);
+    let tail   = self_sixteen(at, 96u, 0u);
     let d      = unpack2x16float(tail.w).x;
     let top    = vec2<u32>(tail.z) >> vec2<u32>(4u * half, 4u * half + 2u);
     let s      = ((tail.xy >> vec2<u32>(4u * half)) & vec2<u32>(0x0f0f0f0fu)) | ((top & vec2<u32>(0x03030303u)) << vec2<u32>(4u));

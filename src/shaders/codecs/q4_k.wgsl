@@ -33,12 +33,12 @@ fn self_value(block: u32, i: u32) -> f32 {
 
 fn self_packed_prepare(local_index: u32, threads: u32) {}
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at     = self_block_at(row_at, unit >> 2u);
     let j      = unit & 3u;
-    let head   = self_sixteen(at);
-    let first  = self_sixteen(at + 16u + 32u * j);
-    let second = self_sixteen(at + 32u + 32u * j);
+    let head   = self_sixteen(at, 0u, 0u);
+    let first  = self_sixteen(at, 16u, 2u * j);
+    let second = self_sixteen(at, 32u, 2u * j);
     let d      = unpack2x16float(head.x);
     let sm     = scale_min_pair(head.yzw, j);
     return packed_values(low_nibbles(first), low_nibbles(second), high_nibbles(first), high_nibbles(second),

@@ -36,8 +36,8 @@ fn self_fifth_bits(bits: u32) -> vec4<u32> {
     return bits_to_bytes(vec4<u32>(bits) >> vec4<u32>(0u, 4u, 8u, 12u)) << vec4<u32>(4u);
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let w      = self_unit_words(params.self_offset + (row + 2u * unit) * self_BLOCK_BYTES);
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let w      = self_unit_words(self_block_at(row_at, unit));
     let first  = vec4<u32>(w[2], w[3], w[4], w[5]);
     let second = vec4<u32>(w[8], w[9], w[10], w[11]);
     let dm0    = unpack2x16float(w[0]);

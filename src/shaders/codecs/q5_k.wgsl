@@ -40,14 +40,14 @@ fn self_fifth_bits(words: vec4<u32>, j: u32) -> vec4<u32> {
     return ((words >> vec4<u32>(j)) & vec4<u32>(0x01010101u)) << vec4<u32>(4u);
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at     = self_block_at(row_at, unit >> 2u);
     let j      = unit & 3u;
-    let head   = self_sixteen(at);
-    let high0  = self_sixteen(at + 16u);
-    let high1  = self_sixteen(at + 32u);
-    let first  = self_sixteen(at + 48u + 32u * j);
-    let second = self_sixteen(at + 64u + 32u * j);
+    let head   = self_sixteen(at, 0u, 0u);
+    let high0  = self_sixteen(at, 16u, 0u);
+    let high1  = self_sixteen(at, 32u, 0u);
+    let first  = self_sixteen(at, 48u, 2u * j);
+    let second = self_sixteen(at, 64u, 2u * j);
     let d      = unpack2x16float(head.x);
     let sm     = scale_min_pair(head.yzw, j);
     return packed_values(low_nibbles(first) | self_fifth_bits(high0, 2u * j), low_nibbles(second) | self_fifth_bits(high1, 2u * j),

@@ -35,15 +35,15 @@ fn self_value(block: u32, i: u32) -> f32 {
 fn self_packed_prepare(local_index: u32, threads: u32) {}
 
 // SPREAD
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at    = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at    = self_block_at(row_at, unit >> 2u);
     let odd   = unit & 1u;
     let half  = (unit >> 1u) & 1u;
-    let even  = self_sixteen(at + 64u * half + 16u * odd);
-    let later = self_sixteen(at + 64u * half + 16u * odd + 32u);
-    let high  = self_sixteen(at + 128u + 16u * (unit & 3u));
-    let s     = bitcast<vec2<i32>>(self_eight(at + 192u + 8u * half) >> vec2<u32>(8u * odd));
-    let scale = self_f16(at + 208u) * vec4<f32>(f32(extractBits(s.x, 0u, 8u)), f32(extractBits(s.x, 16u, 8u)),
+    let even  = self_sixteen(at, 0u, 4u * half + odd);
+    let later = self_sixteen(at, 32u, 4u * half + odd);
+    let high  = self_sixteen(at, 128u, unit & 3u);
+    let s     = bitcast<vec2<i32>>(self_eight(at, 192u, half) >> vec2<u32>(8u * odd));
+    let scale = self_half(at, 208u) * vec4<f32>(f32(extractBits(s.x, 0u, 8u)), f32(extractBits(s.x, 16u, 8u)),
                                                 f32(extractBits(s.y, 0u, 8u)), f32(extractBits(s.y, 16u, 8u)));
     return packed_values(low_nibbles(even) | ((high & vec4<u32>(0x03030303u)) << vec4<u32>(4u)),
                          low_nibbles(later) | ((high & vec4<u32>(0x0c0c0c0cu)) << vec4<u32>(2u)),

@@ -55,7 +55,7 @@ fn self_four_trits(at: u32, q: u32) -> u32 {
         byte = 32u + 4u * (q & 3u);
     }
     let power = select((0x1b090301u >> (8u * (trit & 3u))) & 0xffu, 81u, trit == 4u);
-    let bytes = self_four(at + byte);
+    let bytes = self_four(at, 0u, byte >> 2u);
     // Even and odd bytes apart, so that the products have room.
     let even = (((bytes & 0x00ff00ffu) * power) & 0x00ff00ffu) * 3u;
     let odd  = ((((bytes >> 8u) & 0x00ff00ffu) * power) & 0x00ff00ffu) * 3u;
@@ -66,10 +66,10 @@ fn self_sixteen_trits(at: u32, q: u32) -> vec4<u32> {
     return vec4<u32>(self_four_trits(at, q), self_four_trits(at, q + 1u), self_four_trits(at, q + 2u), self_four_trits(at, q + 3u));
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at = self_block_at(row_at, unit >> 2u);
     let q  = 16u * (unit & 3u);
-    let d  = vec4<f32>(self_f16(at + 52u));
+    let d  = vec4<f32>(self_half(at, 52u));
     return packed_values(self_sixteen_trits(at, q), self_sixteen_trits(at, q + 4u), self_sixteen_trits(at, q + 8u), self_sixteen_trits(at, q + 12u),
                          d, -d);
 }

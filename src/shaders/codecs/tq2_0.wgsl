@@ -32,10 +32,10 @@ fn self_run(words: vec4<u32>, run: u32) -> vec4<u32> {
 }
 
 // SPREAD
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
-    let w  = self_sixteen(at + 16u * (unit & 3u));
-    let d  = vec4<f32>(self_f16(at + 64u));
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at = self_block_at(row_at, unit >> 2u);
+    let w  = self_sixteen(at, 0u, unit & 3u);
+    let d  = vec4<f32>(self_half(at, 64u));
     return packed_values(self_run(w, 0u), self_run(w, 1u), self_run(w, 2u), self_run(w, 3u), d, -d);
 }
 #endif

@@ -11,9 +11,9 @@ fn expm1(x: f32) -> f32 {
     return exp(x) - 1.0;
 }
 
-// Beyond +-10 tanh is 1 in f32; some implementations overflow there.
+// Beyond +-10 tanh is 1 in f32; some implementations overflow there. Clamping would lose NaN.
 fn safe_tanh(x: f32) -> f32 {
-    return tanh(clamp(x, -10.0, 10.0));
+    return select(tanh(clamp(x, -10.0, 10.0)), x, is_nan(x));
 }
 
 // Abramowitz and Stegun 7.1.26, error below 1.5e-7.
@@ -45,7 +45,7 @@ fn op_hardsigmoid(x: f32) -> f32 { return clamp((x + 3.0) / 6.0, 0.0, 1.0); }
 fn op_hardswish(x: f32) -> f32 { return x * clamp((x + 3.0) / 6.0, 0.0, 1.0); }
 fn op_exp(x: f32) -> f32 { return exp(x); }
 fn op_expm1(x: f32) -> f32 { return expm1(x); }
-fn op_softplus(x: f32) -> f32 { return select(log(1.0 + exp(min(x, 20.0))), x, x > 20.0); }
+fn op_softplus(x: f32) -> f32 { return select(log(1.0 + exp(x)), x, x > 20.0); }
 fn op_floor(x: f32) -> f32 { return floor(x); }
 fn op_ceil(x: f32) -> f32 { return ceil(x); }
 fn op_trunc(x: f32) -> f32 { return trunc(x); }

@@ -1,18 +1,20 @@
-// Products with few columns, on floats: a thread takes eight neighbouring values of its rows and columns at a time.
+// Products with few columns, on floats: a thread takes four neighbouring values of its rows and columns at a time.
 #include "lib/grid.wgsl"
 #include "matmul/operands.wgsl"
 #include "matmul/vec_sums.wgsl"
 
-fn add_octet(sums: ptr<function, array<f32, SUMS>>, work: vec_work, local: u32, octet: u32) {
+fn add_quad(sums: ptr<function, array<f32, SUMS>>, work: vec_work, local: u32, kq: u32) {
 #repeat r ROWS
-    let a$r = load_a_octet(row_start(work, local, $ru), octet);
+    let a$r = load_a(row_start(work, local, $ru), kq);
 #end
 #repeat c COLUMNS
-    // A tile past the last column repeats it; its sums are not stored.
-    let b$c = load_b_octet(work.b + min($cu, work.columns - 1u) * params.src1_nb.y, octet);
+    {
+        // A tile past the last column repeats it; its sums are not stored.
+        let b = load_b(work.b + min($cu, work.columns - 1u) * params.src1_nb.y, kq);
 #repeat r ROWS
-    (*sums)[$r * COLUMNS + $c] += dot(a$r[0], b$c[0]) + dot(a$r[1], b$c[1]);
+        (*sums)[$r * COLUMNS + $c] = fma(a$r.x, b.x, fma(a$r.y, b.y, fma(a$r.z, b.z, fma(a$r.w, b.w, (*sums)[$r * COLUMNS + $c]))));
 #end
+    }
 #end
 }
 
@@ -36,16 +38,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     }
     src0_prepare(local, WORKGROUP);
 
-    // Two steps at a time, so that twice the loads are on their way.
-    let octets = (params.k_quads + 1u) / 2u;
+    // Several steps at once, so that more loads are on their way.
     var sums: array<f32, SUMS>;
-    var octet = local % LANES;
-    for (; octet + LANES < octets; octet += 2u * LANES) {
-        add_octet(&sums, work, local, octet);
-        add_octet(&sums, work, local, octet + LANES);
+    var kq = local % LANES;
+#if UNROLL > 1
+    for (; kq + (UNROLL - 1) * LANES < params.k_quads; kq += UNROLL * LANES) {
+#repeat i UNROLL
+        add_quad(&sums, work, local, kq + $i * LANES);
+#end
     }
-    if (octet < octets) {
-        add_octet(&sums, work, local, octet);
+#endif
+    for (; kq < params.k_quads; kq += LANES) {
+        add_quad(&sums, work, local, kq);
     }
     store_sums(&sums, work, local, lane, lanes);
 }

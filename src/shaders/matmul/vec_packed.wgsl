@@ -3,17 +3,71 @@
 #define src0_PACKED 1
 #include "lib/grid.wgsl"
 #include "codecs/{src0_TYPE}.wgsl" as src0
+#include "matmul/columns.wgsl"
 #include "matmul/vec_sums.wgsl"
-
-// Quads of scales a unit, see matmul/quantise.wgsl.
-#if SPREAD
-const SCALE_QUADS = 2u;
-#else
-const SCALE_QUADS = 1u;
-#endif
 
 fn dot_sixteen(a: vec4<u32>, b: vec4<u32>) -> i32 {
     return dot4I8Packed(a.x, b.x) + dot4I8Packed(a.y, b.y) + dot4I8Packed(a.z, b.z) + dot4I8Packed(a.w, b.w);
+}
+
+// `rows`: where they lie; `columns`: the tile's.
+fn add_unit(sums: ptr<function, array<f32, SUMS>>, rows: array<u32, ROWS>, columns: u32, unit: u32) {
+#repeat r ROWS
+    var a$r = src0_packed(rows[$r], unit);
+#if HALF_UNIT
+    // A row ends in the middle of its last unit; what follows may be a NaN.
+    if (2u * unit + 1u == params.k_blocks) {
+        a$r.scale.y  = 0.0;
+        a$r.offset.y = 0.0;
+    }
+#endif
+#end
+    // All columns of a tile are there, if only in part with values: sums of those past the last are not stored.
+    // (The mask says that no sum overflows, as in codecs/parts/windows.wgsl.)
+    let at = (columns + unit / PAGE_UNITS * (COLUMNS * PAGE) + unit % PAGE_UNITS) & 0x0fffffffu;
+#repeat c COLUMNS
+    {
+        let x0 = columns_quad_word(at + $cu * PAGE);
+        let x1 = columns_quad_word(at + $cu * PAGE + PAGE_UNITS);
+        let x2 = columns_quad_word(at + $cu * PAGE + 2u * PAGE_UNITS);
+        let x3 = columns_quad_word(at + $cu * PAGE + 3u * PAGE_UNITS);
+        let s  = bitcast<vec4<f32>>(columns_quad_word(at + $cu * PAGE + 4u * PAGE_UNITS));
+#if SPREAD
+        let x_scale = s;
+#if src0_OFFSETS
+        let x_sum = bitcast<vec4<f32>>(columns_quad_word(at + $cu * PAGE + 5u * PAGE_UNITS));
+#endif
+#elif src0_SCALES == 4
+        let x_scale = s.xxzz;
+#else
+        let x_scale = s.xz;
+        let x_sum   = s.yw;
+#endif
+#repeat r ROWS
+        {
+            let i0 = dot_sixteen(a$r.q0, x0);
+            let i1 = dot_sixteen(a$r.q1, x1);
+            let i2 = dot_sixteen(a$r.q2, x2);
+            let i3 = dot_sixteen(a$r.q3, x3);
+            var sum = (*sums)[$r * COLUMNS + $c];
+#if src0_SCALES == 4
+            let scale = a$r.scale * x_scale;
+            sum = fma(scale.x, f32(i0), fma(scale.y, f32(i1), fma(scale.z, f32(i2), fma(scale.w, f32(i3), sum))));
+#if src0_OFFSETS
+            sum = fma(a$r.offset.x, x_sum.x, fma(a$r.offset.y, x_sum.y, fma(a$r.offset.z, x_sum.z, fma(a$r.offset.w, x_sum.w, sum))));
+#endif
+#else
+            let scale = a$r.scale.xy * x_scale;
+            sum = fma(scale.x, f32(i0 + i1), fma(scale.y, f32(i2 + i3), sum));
+#if src0_OFFSETS
+            sum = fma(a$r.offset.x, x_sum.x, fma(a$r.offset.y, x_sum.y, sum));
+#endif
+#endif
+            (*sums)[$r * COLUMNS + $c] = sum;
+        }
+#end
+    }
+#end
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -36,69 +90,23 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     }
     src0_packed_prepare(local, WORKGROUP);
 
-    let units = params.units;
+    var rows: array<u32, ROWS>;
 #repeat r ROWS
-    let row$r = row_start(work, local, $ru);
+    rows[$r] = src0_row_at(row_start(work, local, $ru));
 #end
-#repeat c COLUMNS
-    // A tile past the last column repeats it; its sums are not stored.
-    let column$c = work.column + min($cu, work.columns - 1u);
-    let quants$c = (params.quants_offset >> 4u) + 4u * column$c * units;
-    let scales$c = (params.scales_offset >> 4u) + SCALE_QUADS * column$c * units;
-#end
+    let columns = (params.columns_offset >> 4u) + work.block * params.pages * (COLUMNS * PAGE);
 
     var sums: array<f32, SUMS>;
-    for (var unit = local % LANES; unit < units; unit += LANES) {
-#repeat r ROWS
-        var a$r = src0_packed(row$r, unit);
-#if HALF_UNIT
-        // A row ends in the middle of its last unit; what follows may be a NaN.
-        if (2u * unit + 1u == params.k_blocks) {
-            a$r.scale.y  = 0.0;
-            a$r.offset.y = 0.0;
-        }
-#endif
+    var unit = local % LANES;
+#if UNROLL > 1
+    for (; unit + (UNROLL - 1) * LANES < params.units; unit += UNROLL * LANES) {
+#repeat i UNROLL
+        add_unit(&sums, rows, columns, unit + $i * LANES);
 #end
-#repeat c COLUMNS
-        {
-            let x0 = quants_quad_word(quants$c + unit);
-            let x1 = quants_quad_word(quants$c + units + unit);
-            let x2 = quants_quad_word(quants$c + 2u * units + unit);
-            let x3 = quants_quad_word(quants$c + 3u * units + unit);
-            let s  = bitcast<vec4<f32>>(scales_quad_word(scales$c + unit));
-#if SPREAD
-            let x_scale = s;
-#if src0_OFFSETS
-            let x_sum = bitcast<vec4<f32>>(scales_quad_word(scales$c + units + unit));
+    }
 #endif
-#elif src0_SCALES == 4
-            let x_scale = s.xxzz;
-#else
-            let x_scale = s.xz;
-            let x_sum   = s.yw;
-#endif
-#repeat r ROWS
-            {
-                let i0 = dot_sixteen(a$r.q0, x0);
-                let i1 = dot_sixteen(a$r.q1, x1);
-                let i2 = dot_sixteen(a$r.q2, x2);
-                let i3 = dot_sixteen(a$r.q3, x3);
-#if src0_SCALES == 4
-                var sum = dot(a$r.scale * x_scale, vec4<f32>(vec4<i32>(i0, i1, i2, i3)));
-#if src0_OFFSETS
-                sum += dot(a$r.offset, x_sum);
-#endif
-#else
-                var sum = dot(a$r.scale.xy * x_scale, vec2<f32>(vec2<i32>(i0 + i1, i2 + i3)));
-#if src0_OFFSETS
-                sum += dot(a$r.offset.xy, x_sum);
-#endif
-#endif
-                sums[$r * COLUMNS + $c] += sum;
-            }
-#end
-        }
-#end
+    for (; unit < params.units; unit += LANES) {
+        add_unit(&sums, rows, columns, unit);
     }
     store_sums(&sums, work, local, lane, lanes);
 }

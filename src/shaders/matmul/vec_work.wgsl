@@ -11,7 +11,7 @@ const ROW_TILE = WORKGROUP / LANES * ROWS;
 struct vec_work {
     first_row: u32,
     columns: u32,  // 0: nothing to do
-    column: u32,   // number of the first one among all columns of src1
+    block: u32,    // number of these columns among all blocks of COLUMNS columns of src1
     a: u32,        // first block of src0's matrix
     b: u32,        // first value of src1's column
     d: u32,        // first value of dst's column
@@ -22,8 +22,12 @@ var<workgroup> the_expert: u32;
 
 fn find_work(group: u32, local: u32) -> vec_work {
     let rest  = group / params.row_tiles;
-    let slot  = rest % params.slots;
-    let token = rest / params.slots;
+    var slot  = rest;
+    var token = 0u;
+    if (rest >= params.slots) {
+        slot  = rest % params.slots;
+        token = rest / params.slots;
+    }
     if (local == 0u) {
         the_expert = src2_word((params.src2_offset >> 2u) + slot * params.src2_nb.x + token * params.src2_nb.y);
     }
@@ -36,7 +40,7 @@ fn find_work(group: u32, local: u32) -> vec_work {
     var work: vec_work;
     work.first_row = (group % params.row_tiles) * ROW_TILE;
     work.columns   = select(0u, 1u, expert < params.experts);
-    work.column    = token * params.src1_slots + src1_slot;
+    work.block     = token * params.src1_slots + src1_slot;
     work.a         = expert * params.src0_nb.z;
     work.b         = src1_slot * params.src1_nb.y + token * params.src1_nb.z;
     work.d         = slot * params.dst_nb.y + token * params.dst_nb.z;
@@ -44,15 +48,21 @@ fn find_work(group: u32, local: u32) -> vec_work {
 }
 #else
 fn find_work(group: u32, local: u32) -> vec_work {
+    var work: vec_work;
+    // The first columns of the first batch, often all there is, need no divisions, which would keep the first load waiting.
+    if (group < params.row_tiles) {
+        work.first_row = group * ROW_TILE;
+        work.columns   = min(COLUMNS, params.n);
+        return work;
+    }
     let rest  = group / params.row_tiles;
     let first = (rest % params.column_tiles) * COLUMNS;
     let batch = rest / params.column_tiles;
     let i2    = batch % params.batches2;
     let i3    = batch / params.batches2;
-    var work: vec_work;
     work.first_row = (group % params.row_tiles) * ROW_TILE;
     work.columns   = min(COLUMNS, params.n - first);
-    work.column    = batch * params.n + first;
+    work.block     = rest;
     work.a         = (i2 / params.repeat2) * params.src0_nb.z + (i3 / params.repeat3) * params.src0_nb.w;
     work.b         = first * params.src1_nb.y + i2 * params.src1_nb.z + i3 * params.src1_nb.w;
     work.d         = first * params.dst_nb.y + i2 * params.dst_nb.z + i3 * params.dst_nb.w;

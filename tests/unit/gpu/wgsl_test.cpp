@@ -46,6 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
         expansion{ "- and / go left to right", "#if 10 - 3 - 2 == 5 && 100 / 5 / 2 == 10\na\n#endif\n", "a" },
         expansion{ "parentheses", "#if (1 + 2) * FOUR == 12\na\n#endif\n", "a" },
         expansion{ "|| after &&", "#if 1 || 0 && 0\na\n#endif\n", "a" },
+        expansion{ "shifts come after sums, before comparisons", "#if 1 << 2 + 1 == 8 && 8 >> 2 < FOUR\na\n#endif\n", "a" },
         expansion{ "<= and >= are not < and >", "#if 4 <= FOUR && 4 >= FOUR && !(4 < FOUR)\na\n#endif\n", "a" }));
 
 TEST(wgsl, a_file_is_included_under_several_names) {

@@ -12,7 +12,6 @@ fn byte_levels(words: vec4<u32>) -> vec4<u32> {
 }
 
 fn four_byte_levels(word: u32) -> u32 {
-    let low  = (byte_level_table[word & 15u] & 0x000000ffu) | (byte_level_table[(word >> 8u) & 15u] & 0x0000ff00u);
-    let high = (byte_level_table[(word >> 16u) & 15u] & 0x00ff0000u) | (byte_level_table[(word >> 24u) & 15u] & 0xff000000u);
-    return low | high;
+    return (byte_level_table[word & 15u] & 0x000000ffu) | (byte_level_table[(word >> 8u) & 15u] & 0x0000ff00u)
+         | (byte_level_table[(word >> 16u) & 15u] & 0x00ff0000u) | (byte_level_table[(word >> 24u) & 15u] & 0xff000000u);
 }
