@@ -1,4 +1,5 @@
-// FLASH_ATTN_EXT: softmax(scale * Q K^T + mask) V, without the scores ever lying in memory.
+// FLASH_ATTN_EXT: softmax(scale * Q K^T + mask) V, without the scores ever lying in memory. And LIGHTNING_INDEXER, which makes scores alone.
+#include "ops/attention_matrix.h"
 #include "ops/families.h"
 #include "ops/split.h"
 
@@ -13,11 +14,12 @@ struct attention_tuning {
     uint32_t threads;  // of a workgroup, and KV positions it handles at once
     uint32_t unroll;   // rows of K or V whose loads are issued together
     uint32_t groups;   // workgroups that fill the device
+    uint32_t matrix_groups;  // the same, of subgroup matrices
 };
 
 attention_tuning tuning_for(const gpu::capabilities & caps) {
     const bool software = caps.type == gpu::capabilities::kind::software;
-    return software ? attention_tuning{ 16, 128, 2, 16 } : attention_tuning{ 16, 128, 4, 512 };
+    return software ? attention_tuning{ 16, 128, 2, 16, 16 } : attention_tuning{ 16, 128, 4, 512, 256 };
 }
 
 // The operands, or parts of them.
@@ -40,7 +42,14 @@ bool octets(const ggml_tensor * t) {
            multiple_of_16(t->nb[1]) && multiple_of_16(t->nb[2]) && multiple_of_16(t->nb[3]);
 }
 
-// K or V, with the defines that tell row.wgsl how to read it.
+// Operands that may be absent or empty: a little scratch memory stands in for them, so that there is one kernel for all cases.
+constexpr uint64_t spare_bytes = 256;
+
+operand bind_optional(const char * name, const ggml_tensor * t, uint64_t spare, const char * type) {
+    return t != nullptr && !ggml_is_empty(t) ? bind(name, t) : bind_scratch(name, spare, spare_bytes, type);
+}
+
+// The defines that tell row.wgsl how to read Q, K or V.
 struct row_defines {
     const char * size;
     const char * blocks;
@@ -49,7 +58,7 @@ struct row_defines {
 };
 
 operand bind_rows(gpu::kernel_name & kernel, const char * name, const ggml_tensor * t, const row_defines & defines) {
-    operand o = bind(name, t);
+    operand o = bind_optional(name, t, 0, codec(t->type));
     kernel.define(defines.size, static_cast<uint32_t>(t->ne[0]));
     if (is_block(t->type)) {
         kernel.define(defines.blocks);
@@ -63,11 +72,9 @@ operand bind_rows(gpu::kernel_name & kernel, const char * name, const ggml_tenso
     return o;
 }
 
-// An operand that may be absent: a little scratch memory stands in for it, so that there is one kernel for both.
-constexpr uint64_t spare_bytes = 256;
-
-operand bind_optional(const char * name, const ggml_tensor * t, uint64_t spare, const char * type) {
-    return t != nullptr ? bind(name, t) : bind_scratch(name, spare, spare_bytes, type);
+// Scratch operands start on multiples of 256 bytes.
+uint64_t align_up(uint64_t bytes) {
+    return (bytes + 255) / 256 * 256;
 }
 
 uint32_t power_of_two_below(uint64_t n) {
@@ -85,12 +92,28 @@ uint32_t power_of_two_above(uint64_t n) {
 
 // The kernel for a shape, and how its threads are shared out.
 struct kernel_choice {
-    const char * shader;
-    uint32_t     rows;      // of a workgroup
-    uint32_t     threads;
-    uint32_t     lanes;     // threads that share the columns of V
-    uint32_t     team = 0;  // decode: threads that share a row of K
+    const char *   shader;
+    uint32_t       rows;      // of a workgroup
+    uint32_t       threads;
+    uint32_t       positions; // KV positions at a time
+    uint32_t       lanes;     // threads that share the columns of V
+    uint32_t       team = 0;  // decode: threads that share a row of K
+    attention_tile tile = {}; // subgroup matrices
 };
+
+// Workgroup memory of the codecs' tables, at most.
+uint64_t table_bytes(ggml_type type) {
+    switch (type) {
+        case GGML_TYPE_IQ1_S:
+        case GGML_TYPE_IQ1_M:
+        case GGML_TYPE_IQ2_XXS:
+        case GGML_TYPE_IQ2_XS:
+        case GGML_TYPE_IQ2_S:
+        case GGML_TYPE_IQ3_XXS:
+        case GGML_TYPE_IQ3_S: return 10240;
+        default:              return 64;
+    }
+}
 
 // Threads that share a row of K: as few idle and as many as possible.
 uint32_t team_for(const gpu::capabilities & caps, uint64_t octets) {
@@ -103,24 +126,35 @@ uint32_t team_for(const gpu::capabilities & caps, uint64_t octets) {
     return best;
 }
 
+// What attention/decode.wgsl takes with eight rows and subgroups of four.
+constexpr uint64_t decode_memory = 14 * 1024;
+
 kernel_choice choose_kernel(const attention_tuning & tuning, const gpu::capabilities & caps, const attention & a, uint32_t rows) {
     const uint32_t v_quads  = static_cast<uint32_t>(groups_for(a.v->ne[0], 4));
     const uint32_t k_octets = static_cast<uint32_t>(groups_for(a.k->ne[0], 8));
-    if (caps.subgroups && caps.subgroup_min >= 4 && rows <= 8 && v_quads <= tuning.threads) {
+    const uint64_t memory   = caps.workgroup_memory - std::min<uint64_t>(table_bytes(a.k->type) + table_bytes(a.v->type), caps.workgroup_memory);
+    if (caps.subgroups && caps.subgroup_min >= 4 && rows <= 8 && v_quads <= tuning.threads && memory >= decode_memory) {
         const uint32_t team  = team_for(caps, k_octets);
         const uint64_t share = groups_for(k_octets, team);
         if (share <= 4) {
-            return { "attention/decode", rows > 4 && share == 1 ? 8u : 4u, tuning.threads, power_of_two_above(std::max((v_quads + 1) / 2, 4u)), team };
+            const uint32_t lanes = power_of_two_above(std::max((v_quads + 1) / 2, 4u));
+            return { "attention/decode", rows > 4 && share == 1 ? 8u : 4u, tuning.threads, tuning.threads, lanes, team };
         }
+    }
+    if (const attention_tile tile = attention_tile_for(caps, a.k, a.v, rows); rows > 8 && a.k->ne[1] > 0 && tile.rows != 0) {
+        return { "attention/matrix", tile.rows, tile.threads, tile.positions, 0, 0, tile };
     }
     // No more rows than there are, and than fit into workgroup memory.
     const uint32_t threads   = v_quads > tuning.threads ? 256 : tuning.threads;
     const uint64_t row_bytes = (groups_for(a.k->ne[0], 8) * 8 + 4 + threads + 16) * sizeof(float);
     uint32_t       tile_rows = tuning.rows;
-    while (tile_rows > 4 && (tile_rows >= 2 * rows || tile_rows * row_bytes > caps.workgroup_memory)) {
+    while (tile_rows > 4 && (tile_rows >= 2 * rows || tile_rows * row_bytes > memory)) {
         tile_rows /= 2;
     }
-    return { "attention/tile", tile_rows, threads, power_of_two_above(std::max(v_quads, 4u)) };
+    if (tile_rows * row_bytes > memory) {
+        return {};
+    }
+    return { "attention/tile", tile_rows, threads, threads, power_of_two_above(std::max(v_quads, 4u)) };
 }
 
 const char * refusal(const ggml_tensor * dst) {
@@ -132,6 +166,7 @@ const char * refusal(const ggml_tensor * dst) {
     if (!readable(k)) return "the type of K, or its rows are not contiguous";
     if (!readable(v)) return "the type of V, or its rows are not contiguous";
     if (k->ne[2] != v->ne[2] || k->ne[3] != q->ne[3] || v->ne[3] != q->ne[3]) return "the numbers of heads";
+    if (q->ne[2] % k->ne[2] != 0) return "heads of Q that do not share those of K evenly";
     if (k->ne[0] > 1024 || v->ne[0] > 1024) return "a head size above 1024";
     return nullptr;
 }
@@ -148,6 +183,10 @@ public:
     // Appends the steps of `a`. What is larger than a binding is cut: batches, heads and query positions become work of their own;
     // KV positions that still do not fit become segments, whose splits are merged like all others.
     void add(const attention & a) {
+        if (choose_kernel(tuning_, caps_, a, 1).rows == 0) {
+            whole.why = "heads larger than this device's workgroup memory allows";
+            return;
+        }
         const int64_t segments    = segments_of(a);
         const bool    kv_fits     = segments == 1;
         const bool    rows_fit    = fits(caps_, a.q) && fits(caps_, a.dst) && fits(caps_, a.mask) &&
@@ -182,12 +221,13 @@ private:
     };
 
     int64_t segments_of(const attention & a) const {
-        const int64_t kv = a.k->ne[1];
-        int64_t       n  = 1;
-        const auto    fit = [&](const ggml_tensor * t) {
+        const bool    unpacks = choose_kernel(tuning_, caps_, a, rows_of(a)).tile.rows != 0;
+        const int64_t kv      = a.k->ne[1];
+        int64_t       n       = 1;
+        const auto    fit     = [&](const ggml_tensor * t) {
             ggml_tensor segment = *t;
             segment.ne[1]       = (kv + n - 1) / n;
-            return fits(caps_, &segment);
+            return fits(caps_, &segment) && !(unpacks && unpacked_bytes(&segment) > caps_.max_binding);
         };
         while (n < kv && !(fit(a.k) && fit(a.v))) {
             n *= 2;
@@ -195,20 +235,24 @@ private:
         return std::min(n, std::max<int64_t>(kv, 1));
     }
 
+    static uint32_t group_heads_of(const attention & a) { return static_cast<uint32_t>(a.q->ne[2] / a.k->ne[2]); }
+    static uint32_t rows_of(const attention & a) { return static_cast<uint32_t>(a.q->ne[1]) * group_heads_of(a); }
+
     work_shape shape_of(const attention & a, int64_t segments) const {
         work_shape     s;
         const uint32_t kv = static_cast<uint32_t>(groups_for(a.k->ne[1], segments));
-        s.group_heads     = static_cast<uint32_t>(a.q->ne[2] / a.k->ne[2]);
-        s.rows            = static_cast<uint32_t>(a.q->ne[1]) * s.group_heads;
+        s.group_heads     = group_heads_of(a);
+        s.rows            = rows_of(a);
         s.kernel          = choose_kernel(tuning_, caps_, a, s.rows);
         s.row_tiles       = static_cast<uint32_t>(groups_for(s.rows, s.kernel.rows));
 
         const uint64_t units = uint64_t(s.row_tiles) * a.k->ne[2] * a.q->ne[3] * segments;
-        s.splits = std::min(power_of_two_below(std::max<uint64_t>(tuning_.groups / units, 1)), power_of_two_below(std::max(kv / s.kernel.threads, 1u)));
+        const uint32_t groups = s.kernel.tile.rows != 0 ? tuning_.matrix_groups : tuning_.groups;
+        s.splits = std::min(power_of_two_below(std::max<uint64_t>(groups / units, 1)), power_of_two_below(std::max(kv / s.kernel.positions, 1u)));
         while (s.splits > 1 && partial_bytes(a, segments * s.splits) > caps_.max_binding) {
             s.splits /= 2;
         }
-        s.chunk  = static_cast<uint32_t>(groups_for(groups_for(kv, s.splits), s.kernel.threads) * s.kernel.threads);
+        s.chunk = static_cast<uint32_t>(groups_for(groups_for(kv, s.splits), s.kernel.positions) * s.kernel.positions);
         return s;
     }
 
@@ -267,7 +311,8 @@ private:
         const uint64_t   bytes      = partial_bytes(a, all_splits);
         operand          partial    = bind_scratch("partial", 2 * spare_bytes, bytes);
         partial.wide                = true;
-        whole.scratch               = std::max(whole.scratch, 2 * spare_bytes + bytes);
+        const uint64_t   free_at    = 2 * spare_bytes + align_up(bytes);
+        whole.scratch               = std::max(whole.scratch, free_at);
 
         const int64_t kv = a.k->ne[1];
         for (int64_t i = 0; i < segments; i++) {
@@ -278,7 +323,7 @@ private:
                 segment.v    = part(a.v, 1, begin, end);
                 segment.mask = part(a.mask, 0, begin, end);
             }
-            step s = scores_step(segment, shape, partial);
+            step s = shape.kernel.tile.rows != 0 ? matrix_step(segment, shape, partial, free_at) : plain_step(segment, shape, partial);
             s.params.add("first_split", static_cast<uint32_t>(i) * shape.splits).add("all_splits", all_splits);
             whole.steps.push_back(std::move(s));
         }
@@ -287,22 +332,74 @@ private:
         }
     }
 
-    step scores_step(const attention & a, const work_shape & shape, const operand & partial) const {
-        step s;
-        s.kernel = gpu::kernel_name(shape.kernel.shader).threads(shape.kernel.threads);
-        s.kernel.define("ROWS", shape.kernel.rows).define("LANES", shape.kernel.lanes).define("UNROLL", tuning_.unroll);
+    step plain_step(const attention & a, const work_shape & shape, const operand & partial) const {
+        gpu::kernel_name kernel(shape.kernel.shader);
+        kernel.threads(shape.kernel.threads).define("ROWS", shape.kernel.rows).define("ROWS4", shape.kernel.rows / 4);
+        kernel.define("LANES", shape.kernel.lanes).define("UNROLL", tuning_.unroll);
         if (shape.kernel.team != 0) {
-            s.kernel.define("TEAM", shape.kernel.team);
+            const uint32_t k_octets = static_cast<uint32_t>(groups_for(a.k->ne[0], 8));
+            kernel.define("TEAM", shape.kernel.team).define("SHARE", static_cast<uint32_t>(groups_for(k_octets, shape.kernel.team)));
         } else if (caps_.subgroups && shape.kernel.lanes >= caps_.subgroup_max) {
-            s.kernel.define("GROUPS_IN_TURN");
+            kernel.define("GROUPS_IN_TURN");
         }
+        const operand k = bind_rows(kernel, "k", a.k, { "k_SIZE", "k_BLOCKS", "k_HALVES", "k_QUADS" });
+        const operand v = bind_rows(kernel, "v", a.v, { "v_SIZE", "v_BLOCKS", "v_HALVES", "v_QUADS" });
+        return scores_step(a, shape, std::move(kernel), { k, nb(a.k) }, { v, nb(a.v) }, partial);
+    }
+
+    // Before the scores, K and V are unpacked and the mask is looked through, in scratch memory from `free_at` on.
+    step matrix_step(const attention & a, const work_shape & shape, const operand & partial, uint64_t free_at) {
+        const uint64_t v_at       = free_at + align_up(unpacked_bytes(a.k));
+        const uint64_t visible_at = v_at + align_up(unpacked_bytes(a.v));
+        if (unpacked_bytes(a.k) != 0) {
+            whole.steps.push_back(unpack_step(a.k, free_at));
+        }
+        if (unpacked_bytes(a.v) != 0) {
+            whole.steps.push_back(unpack_step(a.v, v_at));
+        }
+        const attention_rows k = bind_half_rows("k", a.k, free_at), v = bind_half_rows("v", a.v, v_at);
+        step                 s = scores_step(a, shape, attention_kernel(shape.kernel.tile, a.k, a.v), k, v, partial);
+
+        const uint32_t words   = static_cast<uint32_t>(groups_for(a.k->ne[1], 16 * shape.kernel.positions));
+        operand        visible = bind_scratch("visible", visible_at, spare_bytes);
+        if (a.mask != nullptr) {
+            step look      = look_step(a, shape, words);
+            visible.size   = look.groups * sizeof(uint32_t);
+            look.operands.push_back(visible);
+            whole.steps.push_back(std::move(look));
+        }
+        s.operands.push_back(visible);
+        s.params.add("visible_words", words).add("mask_quads", uint32_t(a.mask != nullptr && quads(a.mask)));
+        whole.scratch = std::max(whole.scratch, visible_at + align_up(visible.size));
+        return s;
+    }
+
+    // One word for every 16 tiles of positions, row tile and mask.
+    step look_step(const attention & a, const work_shape & shape, uint32_t words) const {
+        const uint32_t masks = a.mask->ne[2] == 1 ? 1 : static_cast<uint32_t>(a.k->ne[2]);
+        step           s;
+        s.kernel = gpu::kernel_name("attention/look").threads(16 * shape.kernel.positions / 4);
+        s.kernel.define("ROWS", shape.kernel.rows).define("POSITIONS", shape.kernel.positions);
+        s.operands = { bind("mask", a.mask) };
+        s.params.add("mask_nb", nb(a.mask)).add("mask_ne", ne(a.mask)).add("mask_quads", uint32_t(quads(a.mask)));
+        s.params.add("first_head", a.first_head).add("first_batch", a.first_batch).add("group_heads", shape.group_heads).add("rows", shape.rows);
+        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("row_tiles", shape.row_tiles).add("masks", masks).add("visible_words", words);
+        s.groups = uint64_t(words) * shape.row_tiles * masks * (a.mask->ne[3] == 1 ? 1 : a.q->ne[3]);
+        s.joins  = true;
+        return s;
+    }
+
+    static step scores_step(const attention & a, const work_shape & shape, gpu::kernel_name kernel, const attention_rows & k, const attention_rows & v,
+                            const operand & partial) {
+        step s;
+        s.kernel = std::move(kernel);
         if (quads(a.dst)) {
             s.kernel.define("DST_QUADS");
         }
         s.operands = {
             bind_rows(s.kernel, "q", a.q, { "q_SIZE", "q_BLOCKS", "q_HALVES", "q_QUADS" }),
-            bind_rows(s.kernel, "k", a.k, { "k_SIZE", "k_BLOCKS", "k_HALVES", "k_QUADS" }),
-            bind_rows(s.kernel, "v", a.v, { "v_SIZE", "v_BLOCKS", "v_HALVES", "v_QUADS" }),
+            k.memory,
+            v.memory,
             bind_optional("mask", a.mask, 0, "f16"),
             bind_optional("sinks", a.sinks, spare_bytes, "f32"),
             bind_source("dst", a.dst, quads(a.dst)),
@@ -310,14 +407,14 @@ private:
         };
         const float scale   = param_f32(a.dst, 0);
         const float softcap = param_f32(a.dst, 2);
-        s.params.add("q_nb", nb(a.q)).add("k_nb", nb(a.k)).add("v_nb", nb(a.v)).add("dst_nb", nb(a.dst));
+        s.params.add("q_nb", nb(a.q)).add("k_nb", k.strides).add("v_nb", v.strides).add("dst_nb", nb(a.dst));
         s.params.add("mask_nb", a.mask != nullptr ? nb(a.mask) : ops::shape{}).add("mask_ne", a.mask != nullptr ? ne(a.mask) : ops::shape{ 1, 1, 1, 1 });
         s.params.add("has_mask", uint32_t(a.mask != nullptr)).add("has_sinks", uint32_t(a.sinks != nullptr));
         s.params.add("scale", softcap != 0.0f ? scale / softcap : scale).add("softcap", softcap).add("max_bias", param_f32(a.dst, 1));
         s.params.add("first_head", a.first_head).add("first_batch", a.first_batch).add("heads_log2", power_of_two_below(a.all_heads));
         s.params.add("positions", static_cast<uint32_t>(a.q->ne[1])).add("heads", static_cast<uint32_t>(a.q->ne[2]));
         s.params.add("group_heads", shape.group_heads).add("kv_heads", static_cast<uint32_t>(a.k->ne[2])).add("rows", shape.rows);
-        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("splits", shape.splits).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles).add("four", 4u);
+        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("splits", shape.splits).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles).add("four", 4u).add("tile_rows", shape.kernel.rows);
         s.params.add("k_octets", static_cast<uint32_t>(groups_for(a.k->ne[0], 8)));
         s.groups = uint64_t(shape.row_tiles) * a.k->ne[2] * a.q->ne[3] * shape.splits;
         return s;

@@ -1,15 +1,13 @@
 // Attention for few query rows, where reading K and V is all that counts. TEAM threads of a subgroup share a row of K, each taking
-// every TEAMth octet, with its part of Q in registers; their sums are joined by shuffles. For V, LANES threads share the columns and
+// every TEAMth octet, SHARE in all, with its part of Q in registers; their sums are joined by shuffles. For V, LANES threads share the columns and
 // GROUPS such groups the positions. Loads of UNROLL rows are issued together. As in tile.wgsl the workgroup walks over its split
 // WORKGROUP positions at a time.
 #include "lib/grid.wgsl"
 #include "attention/work.wgsl"
 #include "attention/result.wgsl"
 
-const ROWS4    = ROWS / 4u;
 const V_OCTETS = (V_QUADS + 1u) / 2u;
 const TEAMS    = WORKGROUP / TEAM;
-const SHARE    = (K_OCTETS + TEAM - 1u) / TEAM;  // octets of a thread
 const GROUPS   = WORKGROUP / LANES;
 const PARTS    = WORKGROUP / SUBGROUP_MIN;
 
@@ -21,6 +19,8 @@ var<workgroup> products: array<f32, WORKGROUP * ROWS>;  // [position][row]
 var<workgroup> weights: array<vec4<f32>, WORKGROUP * ROWS4>;
 var<workgroup> parts: array<vec4<f32>, PARTS * ROWS4>;
 var<workgroup> columns: array<vec4<f32>, 2u * WORKGROUP>;
+var<workgroup> row_max: array<f32, ROWS>;
+var<workgroup> row_sum: array<f32, ROWS>;
 
 struct Masks {
     start: array<u32, ROWS>,
@@ -53,8 +53,10 @@ fn biases(m: Masks, j: u32, end: u32) -> Rows {
     return bias;
 }
 
-fn dot_octet(a: mat2x4<f32>, b: mat2x4<f32>) -> f32 {
-    return dot(a[0], b[0]) + dot(a[1], b[1]);
+// Of four rows of Q with one of K.
+fn products_of(q0: mat2x4<f32>, q1: mat2x4<f32>, q2: mat2x4<f32>, q3: mat2x4<f32>, k: mat2x4<f32>) -> vec4<f32> {
+    return vec4<f32>(dot(q0[0], k[0]) + dot(q0[1], k[1]), dot(q1[0], k[0]) + dot(q1[1], k[1]), dot(q2[0], k[0]) + dot(q2[1], k[1]),
+                     dot(q3[0], k[0]) + dot(q3[1], k[1]));
 }
 
 // The sum over a team of one of the four values: lanes 0 to 3 get those of rows 0, 2, 1 and 3.
@@ -70,7 +72,7 @@ fn team_sum(s: vec4<f32>, lane: u32) -> f32 {
 }
 
 // Adds up the groups' sums of row `r` and stores them.
-fn finish(w: Work, r: u32, o: mat2x4<f32>, m: f32, l: f32, local: u32) {
+fn finish(w: Work, r: u32, o: mat2x4<f32>, local: u32) {
     workgroupBarrier();
     columns[2u * local]      = o[0];
     columns[2u * local + 1u] = o[1];
@@ -81,7 +83,7 @@ fn finish(w: Work, r: u32, o: mat2x4<f32>, m: f32, l: f32, local: u32) {
         for (var g = 1u; g < GROUPS; g++) {
             sum += columns[2u * LANES * g + local];
         }
-        store_result(w, row, local, sum, m, l);
+        store_result(w, row, local, sum, row_max[r], row_sum[r]);
     }
 }
 
@@ -133,109 +135,112 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         for (var block = 0u; block < WORKGROUP; block += UNROLL * TEAMS) {
             let first = block + team;
             var some = 0u;
-            for (var u = 0u; u < UNROLL; u++) {
-                some |= seen[first + u * TEAMS];
-            }
+#repeat u UNROLL
+            some |= seen[first + $uu * TEAMS];
+#end
             var k = Octets();
             if (some != 0u) {
-                for (var u = 0u; u < UNROLL; u++) {
-                    let row = k_start + min(first + u * TEAMS, last) * params.k_nb.y;
-                    for (var i = 0u; i < SHARE; i++) {
-                        if (lane + i * TEAM < K_OCTETS) {
-                            k[u * SHARE + i] = k_row_octet(row, lane + i * TEAM);
-                        }
-                    }
+#repeat u UNROLL
+                let row_$u = k_start + min(first + $uu * TEAMS, last) * params.k_nb.y;
+#repeat i SHARE
+                if (lane + $iu * TEAM < K_OCTETS) {
+                    k[$uu * SHARE + $iu] = k_row_octet(row_$u, lane + $iu * TEAM);
                 }
+#end
+#end
             }
-            for (var u = 0u; u < UNROLL; u++) {
-                for (var r = 0u; r < ROWS4; r++) {
-                    var s = vec4<f32>();
-                    for (var i = 0u; i < SHARE; i++) {
-                        let at = 4u * r * SHARE + i;
-                        let ku = k[u * SHARE + i];
-                        s += vec4<f32>(dot_octet(q[at], ku), dot_octet(q[at + SHARE], ku), dot_octet(q[at + 2u * SHARE], ku),
-                                       dot_octet(q[at + 3u * SHARE], ku));
-                    }
-                    let product = team_sum(s, lane);
-                    if (lane < 4u) {
-                        products[(first + u * TEAMS) * ROWS + 4u * r + (lane & 1u) * 2u + (lane >> 1u)] = product;
-                    }
-                }
+#repeat u UNROLL
+#repeat r ROWS4
+            var s_$u_$r = vec4<f32>();
+#repeat i SHARE
+            s_$u_$r += products_of(q[4u * $ru * SHARE + $iu], q[(4u * $ru + 1u) * SHARE + $iu], q[(4u * $ru + 2u) * SHARE + $iu],
+                                   q[(4u * $ru + 3u) * SHARE + $iu], k[$uu * SHARE + $iu]);
+#end
+            let sum_$u_$r = team_sum(s_$u_$r, lane);
+            if (lane < 4u) {
+                products[(first + $uu * TEAMS) * ROWS + 4u * $ru + (lane & 1u) * 2u + (lane >> 1u)] = sum_$u_$r;
             }
+#end
+#end
         }
         workgroupBarrier();
 
         var scores = Rows();
-        for (var r = 0u; r < ROWS4; r++) {
-            let at = local * ROWS + 4u * r;
-            scores[r] = score_of(vec4<f32>(products[at], products[at + 1u], products[at + 2u], products[at + 3u]), bias[r]);
-            let most = subgroupMax(scores[r]);
-            if (subgroup_lane == 0u) {
-                parts[local / subgroup * ROWS4 + r] = most;
-            }
+#repeat r ROWS4
+        let at_$r = local * ROWS + 4u * $ru;
+        scores[$r] = score_of(vec4<f32>(products[at_$r], products[at_$r + 1u], products[at_$r + 2u], products[at_$r + 3u]), bias[$r]);
+        let most_$r = subgroupMax(scores[$r]);
+        if (subgroup_lane == 0u) {
+            parts[local / subgroup * ROWS4 + $ru] = most_$r;
         }
+#end
         workgroupBarrier();
 
         var any_seen = false;
-        for (var r = 0u; r < ROWS4; r++) {
-            var now = highest[r];
-            for (var i = 0u; i < WORKGROUP / subgroup; i++) {
-                now = max(now, parts[i * ROWS4 + r]);
-            }
-            any_seen = any_seen || any(now > vec4<f32>(MASKED));
-            let keep   = exp(highest[r] - now);
-            let weight = weight_of(scores[r], now);
-            highest[r] = now;
-            sum[r] = keep * sum[r] + weight;
-            weights[local * ROWS4 + r] = weight;
-            for (var i = 0u; i < 4u; i++) {
-                o[4u * r + i] *= keep[i];
-            }
+#repeat r ROWS4
+        var now_$r = highest[$r];
+        for (var i = 0u; i < WORKGROUP / subgroup; i++) {
+            now_$r = max(now_$r, parts[i * ROWS4 + $ru]);
         }
+        any_seen = any_seen || any(now_$r > vec4<f32>(MASKED));
+        let keep_$r   = exp(highest[$r] - now_$r);
+        let weight_$r = weight_of(scores[$r], now_$r);
+        highest[$r] = now_$r;
+        sum[$r] = keep_$r * sum[$r] + weight_$r;
+        weights[local * ROWS4 + $ru] = weight_$r;
+        o[4u * $ru]      *= keep_$r.x;
+        o[4u * $ru + 1u] *= keep_$r.y;
+        o[4u * $ru + 2u] *= keep_$r.z;
+        o[4u * $ru + 3u] *= keep_$r.w;
+#end
         workgroupBarrier();
 
         if (any_seen && c < V_OCTETS) {
             let v_start = w.v + base * params.v_nb.y;
             for (var first = group; first <= last; first += UNROLL * GROUPS) {
-                var v = array<mat2x4<f32>, UNROLL>();
-                for (var u = 0u; u < UNROLL; u++) {
-                    v[u] = v_row_octet(v_start + min(first + u * GROUPS, last) * params.v_nb.y, c);
-                }
-                for (var u = 0u; u < UNROLL; u++) {
-                    for (var r = 0u; r < ROWS4; r++) {
-                        let p = weights[(first + u * GROUPS) * ROWS4 + r];
-                        for (var i = 0u; i < 4u; i++) {
-                            o[4u * r + i] += p[i] * v[u];
-                        }
-                    }
-                }
+#repeat u UNROLL
+                let v_$u = v_row_octet(v_start + min(first + $uu * GROUPS, last) * params.v_nb.y, c);
+#end
+#repeat u UNROLL
+#repeat r ROWS4
+                let p_$u_$r = weights[(first + $uu * GROUPS) * ROWS4 + $ru];
+                o[4u * $ru]      += p_$u_$r.x * v_$u;
+                o[4u * $ru + 1u] += p_$u_$r.y * v_$u;
+                o[4u * $ru + 2u] += p_$u_$r.z * v_$u;
+                o[4u * $ru + 3u] += p_$u_$r.w * v_$u;
+#end
+#end
             }
         }
     }
 
-    var total = Rows();
-    for (var r = 0u; r < ROWS4; r++) {
-        let all = subgroupAdd(sum[r]);
-        if (subgroup_lane == 0u) {
-            parts[local / subgroup * ROWS4 + r] = all;
-        }
+#repeat r ROWS4
+    let total_$r = subgroupAdd(sum[$r]);
+    if (subgroup_lane == 0u) {
+        parts[local / subgroup * ROWS4 + $ru] = total_$r;
     }
+#end
     workgroupBarrier();
-    for (var r = 0u; r < ROWS4; r++) {
+    if (local == 0u) {
+#repeat r ROWS4
+        var all_$r = vec4<f32>();
         for (var i = 0u; i < WORKGROUP / subgroup; i++) {
-            total[r] += parts[i * ROWS4 + r];
+            all_$r += parts[i * ROWS4 + $ru];
         }
+#repeat i 4
+        row_max[4u * $ru + $iu] = highest[$r][$i];
+        row_sum[4u * $ru + $iu] = all_$r[$i];
+#end
+#end
     }
-    for (var r4 = 0u; r4 < ROWS4; r4++) {
-        for (var r = 0u; r < params.four; r++) {
-            var row = o[4u * r4];
-            switch r {
-                case 1u: { row = o[4u * r4 + 1u]; }
-                case 2u: { row = o[4u * r4 + 2u]; }
-                case 3u: { row = o[4u * r4 + 3u]; }
-                default: {}
-            }
-            finish(w, 4u * r4 + r, row, highest[r4][r], total[r4][r], local);
+    for (var r = 0u; r < params.tile_rows; r++) {
+        var row = o[0];
+        switch r {
+#repeat r ROWS
+            case $ru: { row = o[$r]; }
+#end
+            default: {}
         }
+        finish(w, r, row, local);
     }
 }

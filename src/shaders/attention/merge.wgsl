@@ -1,10 +1,14 @@
 // Joins the splits of one row: sums of V are weighted by how far the split's highest score lies below the highest of all.
 // LANES threads share the columns; GROUPS such groups share the splits.
+// QUANTISES: dst as the quantised columns of a product as well.
 #include "lib/grid.wgsl"
 #include "codecs/f32.wgsl" as partial
 #include "codecs/f32.wgsl" as sinks
 #include "codecs/f32.wgsl" as dst
 #include "attention/result.wgsl"
+#if QUANTISES
+#include "matmul/quantise_quads.wgsl"
+#endif
 
 const V_QUADS = (v_SIZE + 3u) / 4u;
 const STRIDE  = V_QUADS + 1u;
@@ -57,14 +61,19 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         workgroupBarrier();
         columns[local] = o;
         workgroupBarrier();
-        if (group == 0u && quad < V_QUADS) {
+        let mine = group == 0u && quad < V_QUADS;
+        if (mine) {
             for (var g = 1u; g < GROUPS; g++) {
                 o += columns[g * LANES + c];
             }
             let head     = row % params.heads;
             let position = row / params.heads % params.positions;
             let batch    = row / params.heads / params.positions;
-            store_row_quad(position, head, batch, quad, normalised(head, o, highest, sum));
+            o = normalised(head, o, highest, sum);
+            store_row_quad(position, head, batch, quad, o);
         }
+#if QUANTISES
+        quantise_quads(select(0xffffffffu, row * V_QUADS + quad, mine), array<vec4<f32>, 1>(o));
+#endif
     }
 }

@@ -5,7 +5,6 @@
 #include "attention/work.wgsl"
 #include "attention/result.wgsl"
 
-const ROWS4  = ROWS / 4u;
 // LANES threads share the columns of V, some may be idle; GROUPS such groups share the positions, UNROLL at a time.
 const GROUPS = WORKGROUP / LANES;
 const PARTS  = 8u;
@@ -57,10 +56,11 @@ fn biases(r4: u32, j: u32) -> vec4<f32> {
 }
 
 fn add_products(s: ptr<function, Rows>, d: u32, k: vec4<f32>) {
-    for (var r = 0u; r < ROWS4; r++) {
-        let at = 4u * d * ROWS4 + r;
-        (*s)[r] += k.x * queries[at] + k.y * queries[at + ROWS4] + k.z * queries[at + 2u * ROWS4] + k.w * queries[at + 3u * ROWS4];
-    }
+    let at = 4u * d * ROWS4;
+#repeat r ROWS4
+    (*s)[$r] += k.x * queries[at + $ru] + k.y * queries[at + ROWS4 + $ru] + k.z * queries[at + 2u * ROWS4 + $ru] +
+                k.w * queries[at + 3u * ROWS4 + $ru];
+#end
 }
 
 // The scores of all rows at position j.
@@ -136,13 +136,13 @@ fn add_values(o0: ptr<function, Rows>, o1: ptr<function, Rows>, o2: ptr<function
         for (var u = 0u; u < UNROLL; u++) {
             let j = first + u * GROUPS;
             let v = v_row_quad(start + min(j, last) * params.v_nb.y, c);
-            for (var r = 0u; r < ROWS4; r++) {
-                let p = weights[j * ROWS4 + r];
-                (*o0)[r] += p.x * v;
-                (*o1)[r] += p.y * v;
-                (*o2)[r] += p.z * v;
-                (*o3)[r] += p.w * v;
-            }
+#repeat r ROWS4
+            let p_$r = weights[j * ROWS4 + $ru];
+            (*o0)[$r] += p_$r.x * v;
+            (*o1)[$r] += p_$r.y * v;
+            (*o2)[$r] += p_$r.z * v;
+            (*o3)[$r] += p_$r.w * v;
+#end
         }
     }
 }
@@ -197,25 +197,25 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         let s = scores(w, base + local);
         share_max(s, local);
         var seen = false;
-        for (var r = 0u; r < ROWS4; r++) {
-            var now = highest[r];
-            for (var i = 0u; i < PARTS; i++) {
-                now = max(now, parts[i * ROWS4 + r]);
-            }
-            seen = seen || any(now > vec4<f32>(MASKED));
-            if (any(now > highest[r])) {
-                let keep = exp(highest[r] - now);
-                highest[r] = now;
-                sum[r] *= keep;
-                o0[r] *= keep.x;
-                o1[r] *= keep.y;
-                o2[r] *= keep.z;
-                o3[r] *= keep.w;
-            }
-            let weight = weight_of(s[r], now);
-            weights[local * ROWS4 + r] = weight;
-            sum[r] += weight;
+#repeat r ROWS4
+        var now_$r = highest[$r];
+        for (var i = 0u; i < PARTS; i++) {
+            now_$r = max(now_$r, parts[i * ROWS4 + $ru]);
         }
+        seen = seen || any(now_$r > vec4<f32>(MASKED));
+        if (any(now_$r > highest[$r])) {
+            let keep = exp(highest[$r] - now_$r);
+            highest[$r] = now_$r;
+            sum[$r] *= keep;
+            o0[$r]  *= keep.x;
+            o1[$r]  *= keep.y;
+            o2[$r]  *= keep.z;
+            o3[$r]  *= keep.w;
+        }
+        let weight_$r = weight_of(s[$r], now_$r);
+        weights[local * ROWS4 + $ru] = weight_$r;
+        sum[$r] += weight_$r;
+#end
         workgroupBarrier();
         if (seen && c < V_QUADS) {
             let last  = min(WORKGROUP, w.end - base) - 1u;

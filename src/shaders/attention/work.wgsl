@@ -1,7 +1,8 @@
 // What the attention kernels share. Some loops are bounded by a parameter where a constant would do, so that compilers keep them
-// loops: unrolled they would be long to compile and no faster. A workgroup serves one KV head, one range of KV positions (a split) and ROWS rows: a row is a
-// query position and one of the query heads of that KV head, numbered with the heads next to each other.
+// loops: unrolled they would be long to compile and no faster. A workgroup serves one KV head, one range of KV positions (a split)
+// and ROWS rows, see mask.wgsl.
 #include "lib/float.wgsl"
+#include "attention/mask.wgsl"
 #include "codecs/{k_TYPE}.wgsl" as k
 #include "codecs/{v_TYPE}.wgsl" as v
 #include "attention/row.wgsl" as k
@@ -15,9 +16,6 @@
 const K_OCTETS = (k_SIZE + 7u) / 8u;
 const V_QUADS  = (v_SIZE + 3u) / 4u;
 
-// The score of a masked position. A number and not -infinity, so no difference of two scores is NaN.
-const MASKED = -3.0e38;
-
 struct Work {
     first_row: u32,
     group: u32,  // of query heads: those of one KV head
@@ -30,8 +28,13 @@ struct Work {
 }
 
 fn work_of(index: u32) -> Work {
-    let row_tile = index % params.row_tiles;
-    let unit     = index / params.row_tiles;
+    // Under a causal mask the last rows see the most. They come first, and the first rows, the least work, join them half way
+    // through the others, so that processors that take turns get a long and a short one each.
+    let units    = params.groups / params.row_tiles;
+    let unit     = index % units;
+    let turn     = index / units;
+    let half     = (params.row_tiles + 1u) / 2u;
+    let row_tile = select(turn - half, params.row_tiles - 1u - turn, turn < half);
     let split    = unit % params.splits;
     let head     = unit / params.splits;
     let group    = head % params.kv_heads;
@@ -47,10 +50,6 @@ fn clamped_row(w: Work, r: u32) -> u32 {
     return min(w.first_row + r, params.rows - 1u);
 }
 
-fn position_of(row: u32) -> u32 {
-    return row / params.group_heads;
-}
-
 fn head_of(w: Work, row: u32) -> u32 {
     return w.group * params.group_heads + row % params.group_heads;
 }
@@ -60,8 +59,7 @@ fn q_start(w: Work, row: u32) -> u32 {
 }
 
 fn mask_start(w: Work, row: u32) -> u32 {
-    return position_of(row) * params.mask_nb.y + ((params.first_head + head_of(w, row)) % params.mask_ne.z) * params.mask_nb.z +
-           ((params.first_batch + w.batch) % params.mask_ne.w) * params.mask_nb.w;
+    return mask_row(row, w.group, w.batch);
 }
 
 // ALiBi: how strongly the mask acts on a head.
@@ -72,15 +70,6 @@ fn slope_of(w: Work, row: u32) -> f32 {
     let head = params.first_head + head_of(w, row);
     let low  = params.heads_log2;
     return exp2(-params.max_bias / f32(low) * select(f32(head + 1u), f32(head - low) + 0.5, head >= low));
-}
-
-// Bits of a mask value; 0xfc00 is -infinity.
-fn mask_bits(i: u32) -> u32 {
-    return mask_u16(params.mask_offset + 2u * i);
-}
-
-fn mask_value(bits: u32, slope: f32) -> f32 {
-    return select(slope * unpack2x16float(bits).x, MASKED, bits == 0xfc00u);
 }
 
 // The score of a product of Q and K; the scale is already in Q.

@@ -1,0 +1,369 @@
+// Attention for many query rows by subgroup matrices (MAT_M x MAT_N x MAT_K, f16 to f32). A workgroup takes ROWS rows and walks over
+// the visible tiles of POSITIONS KV positions of its split. Tiles of K, then V, go through workgroup memory in chunks of columns, the
+// next chunk being fetched into registers while the present one is used. SUBGROUPS_M x SUBGROUPS_N subgroups share the scores and the
+// columns of V; each has FRAGMENTS matrices of rows. Scores pass through workgroup memory in f32 and come back as weights in f16.
+#include "lib/grid.wgsl"
+#include "attention/work.wgsl"
+#include "attention/result.wgsl"
+#include "attention/visible.wgsl"
+#include "attention/chunk.wgsl" as k
+#include "attention/chunk.wgsl" as v
+
+const SUBGROUP_COUNT = SUBGROUPS_M * SUBGROUPS_N;
+const LANES          = WORKGROUP / ROWS;  // threads that share a row of scores, every LANESth quad each
+const SCORE_COLUMNS  = POSITIONS / SUBGROUPS_N;  // of a subgroup
+const VALUE_COLUMNS  = v_CHUNK / SUBGROUPS_N;
+
+// Strides; the padding spreads rows over the banks.
+const TILE_STRIDE   = max(k_CHUNK, v_CHUNK) + 8u;
+const SCORE_STRIDE  = POSITIONS + 8u;
+const WEIGHT_STRIDE = POSITIONS + 8u;
+const QUERY_STRIDE  = k_CHUNK * k_CHUNKS + 8u;
+
+// Scores count in powers of two.
+const LOG2_E = 1.4426950408889634;
+const LN_2   = 0.6931471805599453;
+// Weights are relative to a score that may fall this far behind the row's highest: 2^12 is well inside f16.
+const SLACK = 12.0;
+
+var<workgroup> scores: array<f32, ROWS * SCORE_STRIDE>;
+var<workgroup> weights: array<f16, ROWS * WEIGHT_STRIDE>;
+#if QUERIES_IN_REGISTERS
+#define QUERIES tiles
+var<workgroup> tiles: array<f16, max(ROWS, POSITIONS) * TILE_STRIDE>;  // Q's chunks too, at first
+#else
+#define QUERIES queries
+var<workgroup> tiles: array<f16, POSITIONS * TILE_STRIDE>;
+var<workgroup> queries: array<f16, ROWS * QUERY_STRIDE>;
+#endif
+var<workgroup> row_keep: array<f32, ROWS>;    // what is left of a row's sums after its reference score rose
+var<workgroup> row_max: array<f32, ROWS>;
+var<workgroup> row_sum: array<f32, ROWS>;
+var<workgroup> rescaling: array<u32, SUBGROUP_COUNT>;
+
+fn put(at: u32, words: vec4<u32>) {
+    let v0 = bitcast<vec2<f16>>(words.x);
+    let v1 = bitcast<vec2<f16>>(words.y);
+    let v2 = bitcast<vec2<f16>>(words.z);
+    let v3 = bitcast<vec2<f16>>(words.w);
+    tiles[at]      = v0.x;
+    tiles[at + 1u] = v0.y;
+    tiles[at + 2u] = v1.x;
+    tiles[at + 3u] = v1.y;
+    tiles[at + 4u] = v2.x;
+    tiles[at + 5u] = v2.y;
+    tiles[at + 6u] = v3.x;
+    tiles[at + 7u] = v3.y;
+}
+
+// Octet `octet` of chunk `chunk` of a row of Q, zeros past its end.
+fn query_octet(start: u32, chunk: u32, octet: u32) -> mat2x4<f32> {
+    let o = chunk * (k_CHUNK / 8u) + octet;
+    if (octet >= k_CHUNK / 8u || o >= K_OCTETS) {
+        return mat2x4<f32>();
+    }
+    return q_row_octet(start, o);
+}
+
+fn largest(x: mat2x4<f32>) -> f32 {
+    let m = max(abs(x[0]), abs(x[1]));
+    return max(max(m.x, m.y), max(m.z, m.w));
+}
+
+fn put_query(at: u32, x: mat2x4<f32>) {
+    for (var i = 0u; i < 8u; i++) {
+        QUERIES[at + i] = f16(x[i / 4u][i % 4u]);
+    }
+}
+
+// Scores of one thread's quads of a row, with softcap, mask and the end of the KV positions: in place, in powers of two.
+fn finish_scores(w: Work, row: u32, at: u32, first: u32, factor: f32) {
+    let mask  = mask_start(w, row);
+    let slope = slope_of(w, row);
+#repeat i POSITIONS / 4 * ROWS / WORKGROUP
+    let bias_$i = visible_biases(mask, slope, first + 4u * LANES * $iu);
+#end
+#repeat i POSITIONS / 4 * ROWS / WORKGROUP
+    {
+        let here    = at + 4u * LANES * $iu;
+        let product = factor * vec4<f32>(scores[here], scores[here + 1u], scores[here + 2u], scores[here + 3u]);
+        let s       = score_of(product, bias_$i);
+        let in_twos = select(LOG2_E * s, vec4<f32>(MASKED), s <= vec4<f32>(MASKED));
+        scores[here]      = in_twos.x;
+        scores[here + 1u] = in_twos.y;
+        scores[here + 2u] = in_twos.z;
+        scores[here + 3u] = in_twos.w;
+    }
+#end
+}
+
+// Stores the results that lie in `scores`: of each subgroup's columns of the chunk at `chunk`, those from `first` on.
+fn store_columns(w: Work, chunk: u32, first: u32, local: u32) {
+    for (var i = local; i < ROWS * POSITIONS / 4u; i += WORKGROUP) {
+        let r      = i / (POSITIONS / 4u);
+        let part   = i % (POSITIONS / 4u) * 4u;
+        let within = first + part % SCORE_COLUMNS;
+        let column = chunk + part / SCORE_COLUMNS * VALUE_COLUMNS + within;
+        let at     = r * SCORE_STRIDE + part;
+        if (within < VALUE_COLUMNS && column < v_SIZE && w.first_row + r < params.rows) {
+            let sums = vec4<f32>(scores[at], scores[at + 1u], scores[at + 2u], scores[at + 3u]);
+            store_result(w, w.first_row + r, column / 4u, sums, row_max[r], row_sum[r]);
+        }
+    }
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32,
+        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_invocation_id) lane: u32, @builtin(subgroup_size) lanes: u32) {
+    let index = group_index(wid, nwg);
+    if (index >= params.groups) {
+        return;
+    }
+    let w          = work_of(index);
+    let sub_row    = (subgroup % SUBGROUPS_M) * FRAGMENTS * MAT_M;
+    let sub_column = subgroup / SUBGROUPS_M;
+
+    // This thread's row, and its share of it: every LANESth quad of the scores, and octet of Q.
+    let thread = subgroup * lanes + lane;
+    let r      = thread / LANES;
+    let share  = thread % LANES;
+    let row    = clamped_row(w, r);
+
+    // The first tile of K is on its way before Q is needed.
+    var next = next_visible(first_visible(w), w, local);
+    var base = next.tile * POSITIONS;
+#repeat i k_LOADS
+    var k_next_$i = k_fetch(w.k, base, 0u, local + $iu * WORKGROUP);
+#end
+
+    // Q in f16, each row divided by the power of two that brings it near 1.
+    let start = q_start(w, row);
+    var most  = 0.0;
+#repeat c k_CHUNKS
+#repeat i QUERY_LOADS
+    let x_$c_$i = query_octet(start, $cu, share + $iu * LANES);
+    most = max(most, largest(x_$c_$i));
+#end
+#end
+    for (var step = 1u; step < LANES; step *= 2u) {
+        most = max(most, subgroupShuffleXor(most, step));
+    }
+    let exponent = i32((bitcast<u32>(most) >> 23u) & 0xffu) - 127;
+    let power    = select(f32(clamp(exponent, -100, 100)), 0.0, exponent == 128);  // infinities and NaN stay as they are
+    let factor   = params.scale * exp2(power);
+#repeat c k_CHUNKS
+#repeat i QUERY_LOADS
+    if (share + $iu * LANES < k_CHUNK / 8u) {
+#if QUERIES_IN_REGISTERS
+        put_query(r * TILE_STRIDE + 8u * (share + $iu * LANES), exp2(-power) * x_$c_$i);
+#else
+        put_query(r * QUERY_STRIDE + $cu * k_CHUNK + 8u * (share + $iu * LANES), exp2(-power) * x_$c_$i);
+#endif
+    }
+#end
+#if QUERIES_IN_REGISTERS
+    workgroupBarrier();
+#repeat i FRAGMENTS
+#repeat s k_CHUNK / MAT_K
+    let q_$i_$c_$s = subgroupMatrixLoad<subgroup_matrix_left<f16, MAT_K, MAT_M>>(&tiles, (sub_row + $iu * MAT_M) * TILE_STRIDE + $su * MAT_K, false, TILE_STRIDE);
+#end
+#end
+    workgroupBarrier();
+#endif
+#end
+
+    var highest = MASKED;  // the reference score of the row's weights
+    var sum     = 0.0;     // of this thread's weights
+#repeat c v_CHUNKS
+#repeat i FRAGMENTS
+#repeat j v_CHUNK / MAT_N / SUBGROUPS_N
+    var o_$c_$i_$j: subgroup_matrix_result<f32, MAT_N, MAT_M>;
+#end
+#end
+#end
+    while (next.found) {
+        let partly = next.partly;
+
+        // Scores. (A declaration alone would keep the last tile's: it is zero only once.)
+#repeat i FRAGMENTS
+#repeat j POSITIONS / MAT_N / SUBGROUPS_N
+        var s_$i_$j = subgroup_matrix_result<f32, MAT_N, MAT_M>(0.0);
+#end
+#end
+#repeat c k_CHUNKS
+#repeat i k_LOADS
+        put(k_place(local + $iu * WORKGROUP, TILE_STRIDE), k_next_$i);
+#end
+        workgroupBarrier();
+#if $c + 1 < k_CHUNKS
+#repeat i k_LOADS
+        k_next_$i = k_fetch(w.k, base, $cu + 1u, local + $iu * WORKGROUP);
+#end
+#else
+#repeat i v_LOADS
+        var v_next_$i = v_fetch(w.v, base, 0u, local + $iu * WORKGROUP);
+#end
+#endif
+#if QUERIES_IN_REGISTERS
+#repeat s k_CHUNK / MAT_K
+#repeat j POSITIONS / MAT_N / SUBGROUPS_N
+        let k_$c_$s_$j = subgroupMatrixLoad<subgroup_matrix_right<f16, MAT_N, MAT_K>>(&tiles, (sub_column * SCORE_COLUMNS + $ju * MAT_N) * TILE_STRIDE + $su * MAT_K, true, TILE_STRIDE);
+#repeat i FRAGMENTS
+        s_$i_$j = subgroupMatrixMultiplyAccumulate(q_$i_$c_$s, k_$c_$s_$j, s_$i_$j);
+#end
+#end
+#end
+#else
+        for (var d = 0u; d < k_CHUNK; d += MAT_K) {
+#repeat i FRAGMENTS
+            let q_$i = subgroupMatrixLoad<subgroup_matrix_left<f16, MAT_K, MAT_M>>(&queries, (sub_row + $iu * MAT_M) * QUERY_STRIDE + $cu * k_CHUNK + d, false, QUERY_STRIDE);
+#end
+#repeat j POSITIONS / MAT_N / SUBGROUPS_N
+            let k_$j = subgroupMatrixLoad<subgroup_matrix_right<f16, MAT_N, MAT_K>>(&tiles, (sub_column * SCORE_COLUMNS + $ju * MAT_N) * TILE_STRIDE + d, true, TILE_STRIDE);
+#repeat i FRAGMENTS
+            s_$i_$j = subgroupMatrixMultiplyAccumulate(q_$i, k_$j, s_$i_$j);
+#end
+#end
+        }
+#endif
+#if $c + 1 == k_CHUNKS
+#repeat i FRAGMENTS
+#repeat j POSITIONS / MAT_N / SUBGROUPS_N
+        subgroupMatrixStore(&scores, (sub_row + $iu * MAT_M) * SCORE_STRIDE + sub_column * SCORE_COLUMNS + $ju * MAT_N, s_$i_$j, false, SCORE_STRIDE);
+#end
+#end
+#endif
+        workgroupBarrier();
+#end
+#repeat i v_LOADS
+        put(v_place(local + $iu * WORKGROUP, TILE_STRIDE), v_next_$i);
+#end
+
+        // Weights.
+        let at = r * SCORE_STRIDE + 4u * share;
+        var f  = factor * LOG2_E;
+        if (partly || params.softcap != 0.0) {
+            finish_scores(w, row, at, base + 4u * share, factor);
+            f = 1.0;
+        }
+        most = MASKED;
+#repeat i POSITIONS / 4 * ROWS / WORKGROUP
+        let at_$i = at + $iu * 4u * LANES;
+        let s_$i  = f * vec4<f32>(scores[at_$i], scores[at_$i + 1u], scores[at_$i + 2u], scores[at_$i + 3u]);
+        most = max(most, max(max(s_$i.x, s_$i.y), max(s_$i.z, s_$i.w)));
+#end
+        for (var step = 1u; step < LANES; step *= 2u) {
+            most = max(most, subgroupShuffleXor(most, step));
+        }
+        var keep = 1.0;
+        var rose = false;
+        if (most > highest + SLACK) {
+            rose    = highest != MASKED;  // else there are no sums yet
+            keep    = exp2(highest - most);
+            highest = most;
+            sum *= keep;
+        }
+        if (share == 0u) {
+            row_keep[r] = keep;
+        }
+        let rescale = subgroupAny(rose);
+        if (lane == 0u) {
+            rescaling[subgroup] = u32(rescale);
+        }
+        // No score is near MASKED / 2, so the weights of a row that has seen none yet are 0.
+        let reference = max(highest, 0.5 * MASKED);
+#repeat i POSITIONS / 4 * ROWS / WORKGROUP
+        let p_$i = exp2(s_$i - reference);
+        sum += (p_$i.x + p_$i.y) + (p_$i.z + p_$i.w);
+        let to_$i = r * WEIGHT_STRIDE + 4u * (share + $iu * LANES);
+        weights[to_$i]      = f16(p_$i.x);
+        weights[to_$i + 1u] = f16(p_$i.y);
+        weights[to_$i + 2u] = f16(p_$i.z);
+        weights[to_$i + 3u] = f16(p_$i.w);
+#end
+        let rescaled = workgroupUniformLoad(&rescaling);
+        var any_rescaled = 0u;
+#repeat i SUBGROUPS_M * SUBGROUPS_N
+        any_rescaled |= rescaled[$i];
+#end
+        if (any_rescaled != 0u) {
+#repeat c v_CHUNKS
+#repeat j v_CHUNK / MAT_N / SUBGROUPS_N
+#repeat i FRAGMENTS
+            subgroupMatrixStore(&scores, (sub_row + $iu * MAT_M) * SCORE_STRIDE + sub_column * SCORE_COLUMNS + $ju * MAT_N % SCORE_COLUMNS, o_$c_$i_$j, false, SCORE_STRIDE);
+#end
+#if ($j + 1) * SUBGROUPS_N * MAT_N / POSITIONS > $j * SUBGROUPS_N * MAT_N / POSITIONS || $j + 1 == v_CHUNK / MAT_N / SUBGROUPS_N
+            // As many columns as there is room for.
+            workgroupBarrier();
+            for (var i = local; i < ROWS * POSITIONS; i += WORKGROUP) {
+                scores[i / POSITIONS * SCORE_STRIDE + i % POSITIONS] *= row_keep[i / POSITIONS];
+            }
+            workgroupBarrier();
+#repeat h $j + 1
+#if $h * SUBGROUPS_N * MAT_N / POSITIONS == $j * SUBGROUPS_N * MAT_N / POSITIONS
+#repeat i FRAGMENTS
+            o_$c_$i_$h = subgroupMatrixLoad<subgroup_matrix_result<f32, MAT_N, MAT_M>>(&scores, (sub_row + $iu * MAT_M) * SCORE_STRIDE + sub_column * SCORE_COLUMNS + $hu * MAT_N % SCORE_COLUMNS, false, SCORE_STRIDE);
+#end
+#endif
+#end
+            workgroupBarrier();
+#endif
+#end
+#end
+        }
+
+        // Sums of V. The last tile fetches its own K again: no branch, nothing out of bounds.
+        next = next_visible(next, w, local);
+        let values = base;
+        base = select(base, next.tile * POSITIONS, next.found);
+#repeat c v_CHUNKS
+#if $c + 1 < v_CHUNKS
+#repeat i v_LOADS
+        v_next_$i = v_fetch(w.v, values, $cu + 1u, local + $iu * WORKGROUP);
+#end
+#else
+#repeat i k_LOADS
+        k_next_$i = k_fetch(w.k, base, 0u, local + $iu * WORKGROUP);
+#end
+#endif
+        for (var p = 0u; p < POSITIONS; p += MAT_K) {
+#repeat i FRAGMENTS
+            let p_$i = subgroupMatrixLoad<subgroup_matrix_left<f16, MAT_K, MAT_M>>(&weights, (sub_row + $iu * MAT_M) * WEIGHT_STRIDE + p, false, WEIGHT_STRIDE);
+#end
+#repeat j v_CHUNK / MAT_N / SUBGROUPS_N
+            let v_$j = subgroupMatrixLoad<subgroup_matrix_right<f16, MAT_N, MAT_K>>(&tiles, p * TILE_STRIDE + sub_column * VALUE_COLUMNS + $ju * MAT_N, false, TILE_STRIDE);
+#repeat i FRAGMENTS
+            o_$c_$i_$j = subgroupMatrixMultiplyAccumulate(p_$i, v_$j, o_$c_$i_$j);
+#end
+#end
+        }
+        workgroupBarrier();
+#if $c + 1 < v_CHUNKS
+#repeat i v_LOADS
+        put(v_place(local + $iu * WORKGROUP, TILE_STRIDE), v_next_$i);
+#end
+        workgroupBarrier();
+#endif
+#end
+    }
+
+    for (var step = 1u; step < LANES; step *= 2u) {
+        sum += subgroupShuffleXor(sum, step);
+    }
+    if (share == 0u) {
+        row_max[r] = select(LN_2 * highest, MASKED, highest == MASKED);
+        row_sum[r] = sum;
+    }
+#repeat c v_CHUNKS
+#repeat j v_CHUNK / MAT_N / SUBGROUPS_N
+#repeat i FRAGMENTS
+    subgroupMatrixStore(&scores, (sub_row + $iu * MAT_M) * SCORE_STRIDE + sub_column * SCORE_COLUMNS + $ju * MAT_N % SCORE_COLUMNS, o_$c_$i_$j, false, SCORE_STRIDE);
+#end
+#if ($j + 1) * SUBGROUPS_N * MAT_N / POSITIONS > $j * SUBGROUPS_N * MAT_N / POSITIONS || $j + 1 == v_CHUNK / MAT_N / SUBGROUPS_N
+    workgroupBarrier();
+    store_columns(w, $cu * v_CHUNK, $ju * MAT_N / SCORE_COLUMNS * SCORE_COLUMNS, local);
+    workgroupBarrier();
+#endif
+#end
+#end
+}
