@@ -60,11 +60,22 @@ static step tile_step(const ggml_tensor * dst) {
     return s;
 }
 
+// Weights are read once for every eight columns. For integer products of quantised weights that is faster up to 32 columns than
+// bringing the weights to f16: docs/performance.md.
+static bool few_columns(const gpu::capabilities & caps, const ggml_tensor * dst) {
+    const bool integers = is_block(dst->src[0]->type) && caps.packed_dot && param_i32(dst, 0) != GGML_PREC_F32;
+    const bool software = caps.type == gpu::capabilities::kind::software;
+    return dst->ne[1] <= (integers && !software ? 4 * matvec_columns : matvec_columns);
+}
+
 plan plan_mul_mat(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const ggml_tensor * src0 = dst->src[0];
     const ggml_tensor * src1 = dst->src[1];
     if (const char * why = refusal(src0, src1, dst)) {
         return unsupported("%s (%s x %s)", why, ggml_type_name(src0->type), ggml_type_name(src1->type));
+    }
+    if (few_columns(caps, dst)) {
+        return plan_matvec(caps, dst);
     }
     if (const matrix_shape shape = matrix_shape_for(caps, dst); shape.tile_m != 0) {
         return plan_matrix_product(shape, dst);
@@ -72,9 +83,6 @@ plan plan_mul_mat(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const uint32_t m       = static_cast<uint32_t>(dst->ne[0]);
     const uint32_t n       = static_cast<uint32_t>(dst->ne[1]);
     const uint32_t batches = static_cast<uint32_t>(dst->ne[2] * dst->ne[3]);
-    if (n <= matvec_columns) {
-        return plan_matvec(caps, dst);
-    }
     step           s            = tile_step(dst);
     const uint64_t row_tiles    = groups_for(m, tile_m);
     const uint64_t column_tiles = groups_for(n, tile_n);

@@ -3,10 +3,47 @@
 #include "ops/matvec.h"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 
 namespace ops {
 
-static constexpr uint32_t pack_threads = 64;
+//
+// how the work is cut
+//
+
+// Matrices a subgroup, subgroups a workgroup, along m and n. Measured: docs/performance.md.
+struct matrix_tiling {
+    uint32_t fragments_m, fragments_n, subgroups_m, subgroups_n;
+};
+
+struct matrix_tuning {
+    std::array<matrix_tiling, 4> tilings;  // from the widest to the narrowest
+    uint32_t                     groups;   // workgroups that fill the device
+    uint32_t                     share;    // tiles of k that a split has, at least
+};
+
+static constexpr matrix_tuning gpu_tuning = {
+    .tilings = { { { 2, 4, 4, 2 }, { 4, 2, 2, 2 }, { 2, 2, 4, 1 }, { 2, 1, 4, 1 } } },
+    .groups  = 128,
+    .share   = 8,
+};
+
+// Splits are for tests here.
+static constexpr matrix_tuning cpu_tuning = {
+    .tilings = { { { 4, 4, 2, 2 }, { 4, 2, 2, 2 }, { 4, 2, 2, 1 }, { 4, 1, 2, 1 } } },
+    .groups  = 4,
+    .share   = 4,
+};
+
+static constexpr uint32_t steps_of_tile = 4;  // matrices along k
+
+static constexpr uint32_t pack_threads   = 64;
+static constexpr uint32_t unit_threads   = 256;
+static constexpr uint32_t table_rounds   = 8;  // times unit_threads / 4 units, for one filling of a table
+static constexpr uint32_t column_threads = 256;
+static constexpr uint32_t column_loads   = 4;
+static constexpr uint32_t sum_threads    = 256;
 
 // Weights are decoded in slabs of rows of at most this many bytes of f16, so that a large output layer needs no copy of itself.
 static constexpr uint64_t largest_slab = 128u << 20;
@@ -15,8 +52,7 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
     return (value + alignment - 1) / alignment * alignment;
 }
 
-// The largest square f16 to f32 configuration, or one that is not square.
-static const gpu::matrix_config * best_config(const gpu::capabilities & caps) {
+const gpu::matrix_config * best_matrix(const gpu::capabilities & caps) {
     const gpu::matrix_config * best = nullptr;
     for (const gpu::matrix_config & c : caps.matrices) {
         const auto rank = [](const gpu::matrix_config & x) { return std::pair(x.m == x.n, x.m * x.n * x.k); };
@@ -27,169 +63,296 @@ static const gpu::matrix_config * best_config(const gpu::capabilities & caps) {
     return best;
 }
 
+// Rows in scratch memory: whole tiles, and few different strides, since each is a kernel of its own.
+static uint64_t packed_stride(uint64_t k, uint32_t tile_k) {
+    return align_up(k, std::max<uint64_t>(tile_k, std::bit_floor(k) / 16));
+}
+
+static matrix_shape cut(const gpu::matrix_config & matrix, const matrix_tiling & tiling, uint32_t subgroup_size) {
+    matrix_shape s{};
+    s.mat_m       = matrix.m;
+    s.mat_n       = matrix.n;
+    s.mat_k       = matrix.k;
+    s.fragments_m = tiling.fragments_m;
+    s.fragments_n = tiling.fragments_n;
+    s.subgroups_m = tiling.subgroups_m;
+    s.subgroups_n = tiling.subgroups_n;
+    s.threads     = tiling.subgroups_m * tiling.subgroups_n * subgroup_size;
+    s.tile_m      = tiling.fragments_m * tiling.subgroups_m * matrix.m;
+    s.tile_n      = tiling.fragments_n * tiling.subgroups_n * matrix.n;
+    s.tile_k      = steps_of_tile * matrix.k;
+    return s;
+}
+
+static bool works(const matrix_shape & s, const gpu::capabilities & caps) {
+    const uint32_t memory = (s.tile_m + s.tile_n) * (s.tile_k + 8) * 2 + s.subgroups_m * s.subgroups_n * s.mat_m * s.mat_n * 4;
+    const uint32_t pairs  = s.tile_k / 4;
+    // The kernel's threads load whole rows, all the same number.
+    return memory <= caps.workgroup_memory && s.threads <= caps.max_threads && s.threads % pairs == 0 && s.tile_m % (s.threads / pairs) == 0 &&
+           s.tile_n % (s.threads / pairs) == 0;
+}
+
+// The widest tiling that works and wastes no half of its columns.
+static matrix_shape shape_of_tiles(const gpu::capabilities & caps, const gpu::matrix_config & matrix, const matrix_tuning & tuning, const ggml_tensor * dst) {
+    for (const matrix_tiling & tiling : tuning.tilings) {
+        const matrix_shape s         = cut(matrix, tiling, caps.subgroup_max);
+        const bool         narrowest = &tiling == std::end(tuning.tilings) - 1;
+        if ((narrowest || dst->ne[1] > s.tile_n / 2) && works(s, caps)) {
+            return s;
+        }
+    }
+    return {};
+}
+
 matrix_shape matrix_shape_for(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const ggml_tensor *        src0   = dst->src[0];
-    const gpu::matrix_config * config = best_config(caps);
+    const gpu::matrix_config * matrix = best_matrix(caps);
     // Wider types lose range or digits in f16; narrow products cannot fill a tile.
     const bool eligible = src0->type == GGML_TYPE_F16 || is_block(src0->type);
-    if (config == nullptr || caps.subgroup_min != caps.subgroup_max || !eligible || dst->ne[1] <= 8 || dst->ne[0] < 32 || src0->ne[0] < 32) {
+    if (matrix == nullptr || caps.subgroup_min != caps.subgroup_max || !eligible || dst->ne[1] <= 8 || dst->ne[0] < 32 || src0->ne[0] < 32) {
         return {};
     }
-    matrix_shape s{};
-    s.mat_m         = config->m;
-    s.mat_n         = config->n;
-    s.mat_k         = config->k;
-    s.subgroup_size = caps.subgroup_max;
-    // 4 x 4 matrices a subgroup, 2 x 2 subgroups; fewer columns where n is small.
-    s.fragments_m = 4;
-    s.fragments_n = dst->ne[1] > 4 * config->n ? 4 : 2;
-    s.subgroups_m = 2;
-    s.subgroups_n = dst->ne[1] > s.fragments_n * config->n ? 2 : 1;
-    s.tile_m      = s.fragments_m * s.subgroups_m * s.mat_m;
-    s.tile_n      = s.fragments_n * s.subgroups_n * s.mat_n;
-    s.tile_k      = 4 * s.mat_k;
-    const uint32_t threads = s.subgroups_m * s.subgroups_n * s.subgroup_size;
-    const uint32_t memory  = (s.tile_m + s.tile_n) * (s.tile_k + 8) * 2 + s.subgroups_m * s.subgroups_n * s.mat_m * s.mat_n * 4;
-    const uint32_t pairs   = s.tile_k / 4;
-    if (memory > caps.workgroup_memory || threads > caps.max_threads || threads % pairs != 0 || s.tile_m % (threads / pairs) != 0 ||
-        s.tile_n % (threads / pairs) != 0) {
+    const matrix_tuning & tuning = caps.type == gpu::capabilities::kind::software ? cpu_tuning : gpu_tuning;
+    matrix_shape          s      = shape_of_tiles(caps, *matrix, tuning, dst);
+    if (s.tile_m == 0) {
         return {};
     }
-    // Both scratch operands must fit a binding.
-    const uint64_t k       = align_up(static_cast<uint64_t>(src0->ne[0]), s.tile_k);
+    s.k      = packed_stride(static_cast<uint64_t>(src0->ne[0]), s.tile_k);
+    s.groups = tuning.groups;
+    s.share  = tuning.share;
+    // All scratch operands must fit a binding.
     const uint64_t columns = align_up(static_cast<uint64_t>(dst->ne[1]), s.tile_n) * static_cast<uint64_t>(dst->ne[2] * dst->ne[3]);
-    const uint64_t least   = 2 * k * s.tile_m * static_cast<uint64_t>(src0->ne[2] * src0->ne[3]);
+    const uint64_t least   = 2 * s.k * s.tile_m * static_cast<uint64_t>(src0->ne[2] * src0->ne[3]);
     s.slab                 = std::min(largest_slab, caps.max_binding);
-    return 2 * k * columns <= caps.max_binding && least <= s.slab ? s : matrix_shape{};
+    return 2 * s.k * columns <= caps.max_binding && least <= s.slab ? s : matrix_shape{};
 }
 
-// A matrix in whole tiles of f16: `rows` of `stride` halves.
-struct packed {
-    uint64_t rows, stride, matrices;
-    uint64_t bytes() const { return rows * stride * matrices * 2; }
-};
+//
+// f16
+//
 
-static step pack_step(const ggml_tensor * src, const packed & to, uint64_t scratch_at) {
-    const bool in_quads = quads(src);
-    step       s;
-    s.kernel = gpu::kernel_name("matmul/pack").threads(pack_threads);
-    if (is_block(src->type)) {
-        s.kernel.define("BLOCKS");
-    } else if (in_quads) {
-        s.kernel.define("QUADS");
+// The codec fills a table in workgroup memory first.
+static bool fills_table(ggml_type type) {
+    switch (type) {
+        case GGML_TYPE_IQ1_S:
+        case GGML_TYPE_IQ1_M:
+        case GGML_TYPE_IQ2_XXS:
+        case GGML_TYPE_IQ2_XS:
+        case GGML_TYPE_IQ2_S:
+        case GGML_TYPE_IQ3_XXS:
+        case GGML_TYPE_IQ3_S: return true;
+        default:              return false;
     }
+}
+
+// The values of `src` follow each other as those of `to` do.
+static bool lies_packed(const ggml_tensor * src, const packed & to) {
+    return to.stride == static_cast<uint64_t>(src->ne[0]) && to.rows == static_cast<uint64_t>(src->ne[1]) && ggml_is_contiguous(src);
+}
+
+step pack_rows(const ggml_tensor * src, const packed & to, uint64_t scratch_at) {
     operand memory = bind_scratch("packed", scratch_at, to.bytes());
     memory.wide    = true;
-    s.operands     = { bind_source("src", src, in_quads), memory };
-    s.params.add("k", static_cast<uint32_t>(src->ne[0])).add("stride", static_cast<uint32_t>(to.stride));
-    s.params.add("rows", static_cast<uint32_t>(src->ne[1])).add("padded_rows", static_cast<uint32_t>(to.rows));
-    s.params.add("matrices", static_cast<uint32_t>(to.matrices)).add("matrices2", static_cast<uint32_t>(src->ne[2]));
-    s.params.add("src_nb", nb(src));
-    return s;
-}
-
-static step pack_weights(const ggml_tensor * src0, const packed & to, uint64_t scratch_at) {
-    // By units where decoding is dear; small blocks go faster octet by octet, whose stores lie side by side. A row's units must end
-    // with the row.
+    const auto add_sizes = [&](step & s) {
+        s.params.add("rows", static_cast<uint32_t>(src->ne[1])).add("padded_rows", static_cast<uint32_t>(to.rows));
+        s.params.add("matrices", static_cast<uint32_t>(to.matrices)).add("matrices2", static_cast<uint32_t>(src->ne[2]));
+    };
+    // By units of 64 values; a row's, or their pairs, must end with the row.
     step units;
-    units.kernel = gpu::kernel_name("matmul/pack_units").threads(pack_threads);
-    if (ggml_blck_size(src0->type) == 256 && to.stride % 128 == 0 && bind_packed_weights(units, src0)) {
+    units.kernel = gpu::kernel_name("matmul/pack_units").threads(unit_threads);
+    if (is_block(src->type) && to.stride % (ggml_blck_size(src->type) == 256 ? 128 : 64) == 0 && bind_packed_weights(units, src)) {
         const uint64_t padded_units = to.stride / 64;
-        operand        memory       = bind_scratch("packed", scratch_at, to.bytes());
-        memory.wide                 = true;
         units.operands.push_back(memory);
-        units.params.add("padded_units", static_cast<uint32_t>(padded_units)).add("src0_nb", nb(src0));
-        units.params.add("rows", static_cast<uint32_t>(src0->ne[1])).add("padded_rows", static_cast<uint32_t>(to.rows));
-        units.params.add("matrices", static_cast<uint32_t>(to.matrices)).add("matrices2", static_cast<uint32_t>(src0->ne[2]));
-        units.groups = groups_for(padded_units * to.rows * to.matrices, pack_threads);
+        units.params.add("padded_units", static_cast<uint32_t>(padded_units)).add("src0_nb", nb(src));
+        add_sizes(units);
+        const uint32_t rounds = fills_table(src->type) ? table_rounds : 1;
+        units.kernel.define("ROUNDS", rounds);
+        if (lies_packed(src, to)) {
+            units.kernel.define("FLAT");
+        }
+        units.joins  = true;
+        units.groups = groups_for(padded_units * to.rows * to.matrices, rounds * unit_threads / 4);
         return units;
     }
-    step s = pack_step(src0, to, scratch_at);
-    s.kernel.define("WEIGHTS");
-    s.groups = groups_for(to.bytes() / 16, pack_threads);
-    return s;
+    const bool in_quads = quads(src);
+    step       octets;
+    octets.kernel = gpu::kernel_name("matmul/pack").threads(pack_threads);
+    if (is_block(src->type)) {
+        octets.kernel.define("BLOCKS");
+    } else if (in_quads) {
+        octets.kernel.define("QUADS");
+    }
+    octets.operands = { bind_source("src", src, in_quads), memory };
+    octets.params.add("k", static_cast<uint32_t>(src->ne[0])).add("stride", static_cast<uint32_t>(to.stride)).add("src_nb", nb(src));
+    add_sizes(octets);
+    octets.groups = groups_for(to.bytes() / 16, pack_threads);
+    return octets;
 }
 
-static step pack_columns(const ggml_tensor * src1, const packed & to, uint64_t scratch_at, uint64_t factors_at) {
-    step s = pack_step(src1, to, scratch_at);
-    s.operands.push_back(bind_scratch("factors", factors_at, to.rows * to.matrices * 4));
+static operand bind_pairs(const char * name, uint64_t scratch_at, const packed & matrices) {
+    operand o = bind_scratch(name, scratch_at, matrices.bytes());
+    o.pairs   = true;
+    return o;
+}
+
+static step pack_columns(const ggml_tensor * src1, const packed & to, uint64_t scratch_at, const operand & factors) {
+    const bool     in_quads = quads(src1);
+    step           s;
+    s.kernel = gpu::kernel_name("matmul/pack_columns").threads(column_threads).define("LOADS", column_loads);
+    if (in_quads) {
+        s.kernel.define("QUADS");
+    }
+    s.operands = { bind_source("src", src1, in_quads), bind_pairs("packed", scratch_at, to), factors };
+    s.params.add("k", static_cast<uint32_t>(src1->ne[0])).add("stride", static_cast<uint32_t>(to.stride)).add("src_nb", nb(src1));
+    s.params.add("columns", static_cast<uint32_t>(src1->ne[1])).add("padded_columns", static_cast<uint32_t>(to.rows));
+    s.params.add("matrices2", static_cast<uint32_t>(src1->ne[2]));
     s.groups   = to.rows * to.matrices;
     s.prepares = true;
+    s.joins    = true;
     return s;
 }
 
-// f16 rows that can be read where they lie: whole tiles, 16-byte steps.
+//
+// products
+//
+
+// f16 rows that can be read where they lie: whole tiles, 8-byte steps.
 static bool lies_in_tiles(const matrix_shape & shape, const ggml_tensor * src0) {
     return src0->type == GGML_TYPE_F16 && src0->nb[0] == 2 && src0->ne[0] % shape.tile_k == 0 && src0->ne[1] % shape.tile_m == 0 &&
-           src0->nb[1] % 16 == 0 && src0->nb[2] % 16 == 0 && src0->nb[3] % 16 == 0 && reinterpret_cast<uintptr_t>(src0->data) % 16 == 0;
+           src0->nb[1] % 8 == 0 && src0->nb[2] % 8 == 0 && src0->nb[3] % 8 == 0 && reinterpret_cast<uintptr_t>(src0->data) % 8 == 0;
+}
+
+static gpu::kernel_name product_kernel(const matrix_shape & shape, uint64_t a_stride, uint64_t b_stride) {
+    gpu::kernel_name name("matmul/matrix");
+    name.threads(shape.threads).define("USES_MATRIX");
+    name.define("TILE_M", shape.tile_m).define("TILE_N", shape.tile_n).define("TILE_K", shape.tile_k);
+    name.define("MAT_M", shape.mat_m).define("MAT_N", shape.mat_n).define("MAT_K", shape.mat_k);
+    name.define("FRAGMENTS_M", shape.fragments_m).define("FRAGMENTS_N", shape.fragments_n).define("SUBGROUPS_M", shape.subgroups_m);
+    name.define("SUBGROUP_COUNT", shape.subgroups_m * shape.subgroups_n);
+    name.define("LOADS_A", shape.tile_m * shape.tile_k / 4 / shape.threads).define("LOADS_B", shape.tile_n * shape.tile_k / 4 / shape.threads);
+    // Constants: distances between loads become part of the instructions.
+    name.define("A_STRIDE", std::to_string(a_stride / 4) + "u").define("B_STRIDE", std::to_string(b_stride / 4) + "u");
+    return name;
+}
+
+// Adds up the splits of `rows` rows that begin at `first_row`.
+static step sum_step(const ggml_tensor * dst, const operand & partial, uint32_t splits, uint32_t rows, uint32_t first_row) {
+    const bool     in_quads = quads(dst) && rows % 4 == 0;
+    const uint64_t count    = uint64_t(rows) * static_cast<uint64_t>(dst->ne[1] * dst->ne[2] * dst->ne[3]);
+    step           s;
+    s.kernel = gpu::kernel_name("matmul/sum_splits").threads(sum_threads);
+    if (in_quads) {
+        s.kernel.define("QUADS");
+    }
+    s.operands         = { partial, bind_source("dst", dst, in_quads) };
+    s.operands[0].wide = in_quads;
+    s.params.add("splits", splits).add("split_nb", static_cast<uint32_t>(count)).add("m", rows).add("n", static_cast<uint32_t>(dst->ne[1]));
+    s.params.add("batches2", static_cast<uint32_t>(dst->ne[2])).add("first_row", first_row).add("dst_nb", nb(dst));
+    s.groups = groups_for(count / (in_quads ? 4 : 1), sum_threads);
+    s.joins  = true;
+    return s;
+}
+
+// Rows of the result that one dispatch makes, and in how many splits of k.
+struct row_part {
+    uint32_t first, rows, splits;
+};
+
+// As many as keep the device busy, none of them empty.
+static uint32_t splits_for(const matrix_shape & shape, uint64_t tiles, uint32_t k_tiles, uint64_t bytes) {
+    const uint32_t wanted = static_cast<uint32_t>(std::max<uint64_t>(shape.groups / tiles, 1));
+    const uint32_t splits = std::clamp(k_tiles / shape.share, 1u, wanted);
+    return splits * bytes > shape.slab ? 1 : static_cast<uint32_t>(groups_for(k_tiles, static_cast<uint32_t>(groups_for(k_tiles, splits))));
+}
+
+// Tiles that would be a last round of workgroups on a device half idle are cut off and split. `columns`: the result's, of all batches,
+// `across`: their tiles.
+static std::vector<row_part> parts_of(const matrix_shape & shape, uint32_t rows, uint32_t k_tiles, uint64_t columns, uint64_t across) {
+    static constexpr uint64_t most_rounds = 8;
+    const auto                part        = [&](uint64_t first, uint64_t n) {
+        const uint32_t splits = splits_for(shape, groups_for(n, shape.tile_m) * across, k_tiles, n * columns * sizeof(float));
+        return row_part{ static_cast<uint32_t>(first), static_cast<uint32_t>(n), splits };
+    };
+    const uint64_t tiles = groups_for(rows, shape.tile_m) * across;
+    const uint64_t whole = tiles / shape.groups * shape.groups / across * shape.tile_m;
+    if (tiles < most_rounds * shape.groups && 0 < whole && whole < rows) {
+        const row_part rest = part(whole, rows - whole);
+        if (rest.splits > 1) {
+            return { part(0, whole), rest };
+        }
+    }
+    return { part(0, rows) };
 }
 
 plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
     plan                p;
-    const ggml_tensor * src0 = dst->src[0];
-    const ggml_tensor * src1 = dst->src[1];
-    const uint64_t      k    = align_up(static_cast<uint64_t>(src0->ne[0]), shape.tile_k);
-    const uint64_t      m    = static_cast<uint64_t>(src0->ne[1]);
+    const ggml_tensor * src0    = dst->src[0];
+    const ggml_tensor * src1    = dst->src[1];
+    const uint64_t      m       = static_cast<uint64_t>(src0->ne[1]);
+    const uint32_t      n       = static_cast<uint32_t>(dst->ne[1]);
+    const uint32_t      k_tiles = static_cast<uint32_t>(groups_for(src0->ne[0], shape.tile_k));
+    const uint64_t      batches = static_cast<uint64_t>(dst->ne[2] * dst->ne[3]);
 
-    // Scratch: the columns, their factors, then one slab of weights.
-    const packed   columns    = { align_up(static_cast<uint64_t>(src1->ne[1]), shape.tile_n), k, static_cast<uint64_t>(src1->ne[2] * src1->ne[3]) };
+    // Scratch: the columns, their factors, one slab of weights, then what splits leave.
+    const packed   columns    = { align_up(n, shape.tile_n), shape.k, batches };
+    const uint64_t across     = columns.rows / shape.tile_n;
     const uint64_t factors_at = align_up(columns.bytes(), 256);
     const uint64_t weights_at = align_up(factors_at + columns.rows * columns.matrices * 4, 256);
-    p.steps.push_back(pack_columns(src1, columns, 0, factors_at));
+    const operand  factors    = bind_scratch("factors", factors_at, columns.rows * columns.matrices * 4);
+    p.steps.push_back(pack_columns(src1, columns, 0, factors));
 
     const bool     in_place = lies_in_tiles(shape, src0);
     const uint64_t matrices = static_cast<uint64_t>(src0->ne[2] * src0->ne[3]);
-    const uint64_t row_room = shape.slab / (2 * k * matrices) / shape.tile_m * shape.tile_m;
+    const uint64_t row_room = shape.slab / (2 * shape.k * matrices) / shape.tile_m * shape.tile_m;
     const uint64_t slab     = in_place ? m : std::min(row_room, align_up(m, shape.tile_m));
-    p.scratch               = weights_at + (in_place ? 0 : slab * k * matrices * 2);
+    const uint64_t parts_at = align_up(weights_at + (in_place ? 0 : slab * shape.k * matrices * 2), 256);
+    p.scratch               = parts_at;
 
     for (uint64_t first = 0; first < m; first += slab) {
-        const uint64_t rows = std::min(slab, m - first);
-        step           product;
-        product.kernel = gpu::kernel_name("matmul/matrix")
-                             .threads(shape.subgroups_m * shape.subgroups_n * shape.subgroup_size)
-                             .define("USES_MATRIX")
-                             .define("TILE_M", shape.tile_m)
-                             .define("TILE_N", shape.tile_n)
-                             .define("TILE_K", shape.tile_k)
-                             .define("MAT_M", shape.mat_m)
-                             .define("MAT_N", shape.mat_n)
-                             .define("MAT_K", shape.mat_k)
-                             .define("FRAGMENTS_M", shape.fragments_m)
-                             .define("FRAGMENTS_N", shape.fragments_n)
-                             .define("SUBGROUPS_M", shape.subgroups_m)
-                             .define("SUBGROUP_COUNT", shape.subgroups_m * shape.subgroups_n)
-                             .define("LOADS_A", shape.tile_m * shape.tile_k / 4 / (shape.subgroups_m * shape.subgroups_n * shape.subgroup_size))
-                             .define("LOADS_B", shape.tile_n * shape.tile_k / 4 / (shape.subgroups_m * shape.subgroups_n * shape.subgroup_size));
-        operand a = bind("a", src0);
-        gpu::params & values = product.params;
-        if (in_place) {
-            values.add("a_nb", std::array<uint32_t, 4>{ 1, uint32_t(src0->nb[1] / 8), uint32_t(src0->nb[2] / 8), uint32_t(src0->nb[3] / 8) });
-        } else {
+        const uint32_t rows    = static_cast<uint32_t>(std::min(slab, m - first));
+        const packed   weights = { align_up(rows, shape.tile_m), shape.k, matrices };
+        operand        a       = bind("a", src0);
+        uint32_t       a_nb2 = static_cast<uint32_t>(src0->nb[2] / 8), a_nb3 = static_cast<uint32_t>(src0->nb[3] / 8);
+        if (!in_place) {
             ggml_tensor & part = p.slices.emplace_back(*src0);
-            part.ne[1]         = static_cast<int64_t>(rows);
+            part.ne[1]         = rows;
             part.data          = static_cast<char *>(src0->data) + first * src0->nb[1];
-            const packed weights = { align_up(rows, shape.tile_m), k, matrices };
-            p.steps.push_back(pack_weights(&part, weights, weights_at));
-            a = bind_scratch("a", weights_at, weights.bytes());
-            const uint32_t row = static_cast<uint32_t>(k / 4), matrix = row * static_cast<uint32_t>(weights.rows);
-            values.add("a_nb", std::array<uint32_t, 4>{ 1, row, matrix, matrix * static_cast<uint32_t>(src0->ne[2]) });
+            p.steps.push_back(pack_rows(&part, weights, weights_at));
+            a     = bind_scratch("a", weights_at, weights.bytes());
+            a_nb2 = static_cast<uint32_t>(shape.k / 4 * weights.rows);
+            a_nb3 = a_nb2 * static_cast<uint32_t>(src0->ne[2]);
         }
-        a.pairs   = true;
-        operand b = bind_scratch("b", 0, columns.bytes());
-        b.pairs   = true;
-        product.operands = { a, b, bind_scratch("factors", factors_at, columns.rows * columns.matrices * 4), bind("dst", dst) };
+        a.pairs = true;
 
-        const uint64_t row_tiles    = groups_for(rows, shape.tile_m);
-        const uint64_t column_tiles = columns.rows / shape.tile_n;
-        values.add("dst_nb", nb(dst)).add("first_row", static_cast<uint32_t>(first)).add("m", static_cast<uint32_t>(rows));
-        values.add("n", static_cast<uint32_t>(dst->ne[1])).add("k_tiles", static_cast<uint32_t>(k / shape.tile_k));
-        values.add("b_rows", static_cast<uint32_t>(columns.rows)).add("b_stride", static_cast<uint32_t>(k / 4));
-        values.add("batches2", static_cast<uint32_t>(dst->ne[2])).add("repeat2", static_cast<uint32_t>(src1->ne[2] / src0->ne[2]));
-        values.add("repeat3", static_cast<uint32_t>(src1->ne[3] / src0->ne[3]));
-        values.add("row_tiles", static_cast<uint32_t>(row_tiles)).add("column_tiles", static_cast<uint32_t>(column_tiles));
-        product.groups = row_tiles * column_tiles * columns.matrices;
-        p.steps.push_back(std::move(product));
+        for (const row_part & part : parts_of(shape, rows, k_tiles, n * batches, across * batches)) {
+            const uint32_t to      = static_cast<uint32_t>(first) + part.first;
+            const uint32_t count   = part.rows * n * static_cast<uint32_t>(batches);
+            operand        partial = bind_scratch("dst", parts_at, uint64_t(part.splits) * count * sizeof(float));
+            const bool     split   = part.splits > 1;
+            step           product;
+            product.kernel   = product_kernel(shape, in_place ? src0->nb[1] / 2 : shape.k, shape.k);
+            product.operands = { a, bind_pairs("b", 0, columns), factors, split ? partial : bind("dst", dst) };
+            product.operands.back().floats = true;
+
+            gpu::params & values = product.params;
+            values.add("dst_nb", split ? ops::shape{ 1, part.rows, part.rows * n, part.rows * n * static_cast<uint32_t>(dst->ne[2]) } : nb(dst));
+            values.add("first_row", split ? 0u : to).add("a_row", part.first).add("a_nb2", a_nb2).add("a_nb3", a_nb3);
+            values.add("split_nb", count).add("splits", part.splits).add("k_tiles", k_tiles);
+            values.add("k_share", static_cast<uint32_t>(groups_for(k_tiles, part.splits)));
+            values.add("m", part.rows).add("n", n).add("b_rows", static_cast<uint32_t>(columns.rows));
+            values.add("batches2", static_cast<uint32_t>(dst->ne[2])).add("repeat2", static_cast<uint32_t>(src1->ne[2] / src0->ne[2]));
+            values.add("repeat3", static_cast<uint32_t>(src1->ne[3] / src0->ne[3]));
+            const uint64_t row_tiles = groups_for(part.rows, shape.tile_m);
+            values.add("tiles", static_cast<uint32_t>(row_tiles * across));
+            values.add("row_tiles", static_cast<uint32_t>(row_tiles)).add("column_tiles", static_cast<uint32_t>(across));
+            product.groups = row_tiles * across * part.splits * batches;
+            p.steps.push_back(std::move(product));
+            if (split) {
+                p.scratch    = std::max(p.scratch, parts_at + partial.size);
+                partial.name = "partial";
+                p.steps.push_back(sum_step(dst, partial, part.splits, part.rows, to));
+            }
+        }
     }
     return p;
 }

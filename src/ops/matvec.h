@@ -5,10 +5,10 @@
 
 namespace ops {
 
-// The largest number of columns that MUL_MAT brings here.
+// Columns for which a workgroup reads its weights once.
 inline constexpr uint32_t matvec_columns = 8;
 
-// MUL_MAT with at most matvec_columns columns of src1.
+// MUL_MAT with few columns of src1.
 plan plan_matvec(const gpu::capabilities & caps, const ggml_tensor * dst);
 
 // MUL_MAT_ID, each (slot, token) pair a column by itself.

@@ -1,17 +1,19 @@
-// Products by subgroup matrices (MAT_M x MAT_N x MAT_K, f16 to f32). A workgroup makes TILE_M x TILE_N values; each of its
-// subgroups makes FRAGMENTS_M x FRAGMENTS_N matrices of them. a and b are f16 rows along k, whole tiles, made by
-// matmul/pack.wgsl or lying so in memory; the next tiles are fetched into registers while the present ones are used.
-// The shape follows a measured search: docs/performance.md.
+// Products by subgroup matrices (MAT_M x MAT_N x MAT_K, f16 to f32). A workgroup makes TILE_M x TILE_N values, over all of k or
+// a share of it; each of its subgroups makes FRAGMENTS_M x FRAGMENTS_N matrices of them. a and b are f16 rows along k, whole tiles,
+// made by the pack kernels or lying so in memory; the next tiles are fetched into registers while the present ones are used.
+// Shapes, strides and the order of things follow measurements: docs/performance.md.
 #include "lib/grid.wgsl"
 #include "codecs/f32.wgsl" as dst
 
-const PAIRS    = TILE_K / 4u;  // vec2 words of a tile's row: measured 10% faster than vec4 words
-const STRIDE   = TILE_K + 8u;  // halves; the padding spreads rows over the banks
-const B_TILE   = TILE_M * STRIDE;
+const PAIRS        = TILE_K / 4u;  // vec2 words of a tile's row
+const STRIDE       = TILE_K + 8u;  // halves; the padding spreads rows over the banks
+const B_TILE       = TILE_M * STRIDE;
 const ROWS_AT_ONCE = WORKGROUP / PAIRS;
+const PANEL        = 8u;
 
 var<workgroup> tiles: array<f16, (TILE_M + TILE_N) * STRIDE>;
 var<workgroup> results: array<f32, SUBGROUP_COUNT * MAT_M * MAT_N>;
+var<workgroup> scaled: array<u32, SUBGROUP_COUNT>;
 
 fn put(at: u32, words: vec2<u32>) {
     let v0 = bitcast<vec2<f16>>(words.x);
@@ -22,6 +24,28 @@ fn put(at: u32, words: vec2<u32>) {
     tiles[at + 3u] = v1.y;
 }
 
+fn factor_of(column: u32) -> f32 {
+    return bitcast<f32>(factors_word((params.factors_offset >> 2u) + column));
+}
+
+// Whether a column of the tile has a factor other than 1.
+fn any_scaled(first_column: u32, subgroup: u32, lane: u32, lanes: u32) -> bool {
+    var found = false;
+    for (var c = lane; c < TILE_N; c += lanes) {
+        found = found || factor_of(first_column + c) != 1.0;
+    }
+    let found_by_any = subgroupAny(found);
+    if (lane == 0u) {
+        scaled[subgroup] = u32(found_by_any);
+    }
+    let of_subgroups = workgroupUniformLoad(&scaled);
+    var all_found = 0u;
+#repeat i SUBGROUP_COUNT
+    all_found |= of_subgroups[$i];
+#end
+    return all_found != 0u;
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32,
         @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_invocation_id) lane: u32, @builtin(subgroup_size) lanes: u32) {
@@ -29,19 +53,25 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     if (group >= params.groups) {
         return;
     }
-    let row_tile     = group % params.row_tiles;
-    let rest         = group / params.row_tiles;
-    let column_tile  = rest % params.column_tiles;
-    let batch        = rest / params.column_tiles;
+    // Workgroups that run at the same time share tiles: they go down panels of PANEL tiles of columns.
+    let share        = group / params.tiles;
+    let tile         = group % params.tiles;
+    let panel        = tile / (PANEL * params.row_tiles) * PANEL;
+    let width        = min(PANEL, params.column_tiles - panel);
+    let within       = tile - panel * params.row_tiles;
+    let first_row    = within / width * TILE_M;
+    let first_column = (panel + within % width) * TILE_N;
+    let split        = share % params.splits;
+    let batch        = share / params.splits;
     let i2           = batch % params.batches2;
     let i3           = batch / params.batches2;
-    let first_row    = row_tile * TILE_M;
-    let first_column = column_tile * TILE_N;
+    let first_k      = split * params.k_share;
+    let last_k       = min(first_k + params.k_share, params.k_tiles) - 1u;
 
     // In vec2 words.
-    let a_from = (params.a_offset >> 3u) + (i2 / params.repeat2) * params.a_nb.z + (i3 / params.repeat3) * params.a_nb.w
-               + (first_row + local / PAIRS) * params.a_nb.y + local % PAIRS;
-    let b_from = (params.b_offset >> 3u) + (batch * params.b_rows + first_column + local / PAIRS) * params.b_stride + local % PAIRS;
+    let a_from = (params.a_offset >> 3u) + (i2 / params.repeat2) * params.a_nb2 + (i3 / params.repeat3) * params.a_nb3
+               + (params.a_row + first_row + local / PAIRS) * A_STRIDE + local % PAIRS;
+    let b_from = (params.b_offset >> 3u) + (batch * params.b_rows + first_column + local / PAIRS) * B_STRIDE + local % PAIRS;
     let put_at = (local / PAIRS) * STRIDE + (local % PAIRS) * 4u;
 
     let sub_row    = (subgroup % SUBGROUPS_M) * FRAGMENTS_M * MAT_M;
@@ -53,12 +83,16 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
 #end
 #repeat i LOADS_A
-    var a_next_$i = a_pair_word(a_from + $iu * ROWS_AT_ONCE * params.a_nb.y);
+    var a_next_$i = a_pair_word(a_from + first_k * PAIRS + $iu * ROWS_AT_ONCE * A_STRIDE);
 #end
 #repeat i LOADS_B
-    var b_next_$i = b_pair_word(b_from + $iu * ROWS_AT_ONCE * params.b_stride);
+    var b_next_$i = b_pair_word(b_from + first_k * PAIRS + $iu * ROWS_AT_ONCE * B_STRIDE);
 #end
-    for (var step = 0u; step < params.k_tiles; step++) {
+#if dst_FLOATS
+    let as_it_is = first_row + TILE_M <= params.m && first_column + TILE_N <= params.n &&
+                   !any_scaled(batch * params.b_rows + first_column, subgroup, lane, lanes);
+#endif
+    for (var step = first_k; step <= last_k; step++) {
 #repeat i LOADS_A
         put(put_at + $iu * ROWS_AT_ONCE * STRIDE, a_next_$i);
 #end
@@ -67,12 +101,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
         workgroupBarrier();
         // The last step fetches its own tile again: no branch, nothing out of bounds.
-        let ahead = min(step + 1u, params.k_tiles - 1u) * PAIRS;
+        let ahead = min(step + 1u, last_k) * PAIRS;
 #repeat i LOADS_A
-        a_next_$i = a_pair_word(a_from + ahead + $iu * ROWS_AT_ONCE * params.a_nb.y);
+        a_next_$i = a_pair_word(a_from + ahead + $iu * ROWS_AT_ONCE * A_STRIDE);
 #end
 #repeat i LOADS_B
-        b_next_$i = b_pair_word(b_from + ahead + $iu * ROWS_AT_ONCE * params.b_stride);
+        b_next_$i = b_pair_word(b_from + ahead + $iu * ROWS_AT_ONCE * B_STRIDE);
 #end
         for (var k = 0u; k < TILE_K; k += MAT_K) {
 #repeat i FRAGMENTS_M
@@ -88,7 +122,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         workgroupBarrier();
     }
 
-    let d_start = i2 * params.dst_nb.z + i3 * params.dst_nb.w;
+    let d_start = split * params.split_nb + i2 * params.dst_nb.z + i3 * params.dst_nb.w;
+#if dst_FLOATS
+    if (as_it_is) {
+        let to = (params.dst_offset >> 2u) + d_start + (first_column + sub_column) * params.dst_nb.y + params.first_row + first_row + sub_row;
+#repeat i FRAGMENTS_M
+#repeat j FRAGMENTS_N
+        subgroupMatrixStore(&dst_buffer, to + $ju * MAT_N * params.dst_nb.y + $iu * MAT_M, sum_$i_$j, true, params.dst_nb.y);
+#end
+#end
+        return;
+    }
+#endif
     let staged  = subgroup * MAT_M * MAT_N;
 #repeat i FRAGMENTS_M
 #repeat j FRAGMENTS_N
@@ -98,7 +143,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         let row    = first_row + sub_row + $iu * MAT_M + e % MAT_M;
         let column = first_column + sub_column + $ju * MAT_N + e / MAT_M;
         if (row < params.m && column < params.n) {
-            let factor = bitcast<f32>(factors_word((params.factors_offset >> 2u) + batch * params.b_rows + column));
+            let factor = factor_of(batch * params.b_rows + column);
             dst_store(d_start + column * params.dst_nb.y + params.first_row + row, results[staged + e] * factor);
         }
     }

@@ -1,7 +1,5 @@
-// Copies a matrix into f16 scratch memory for the subgroup-matrix kernel: rows of `stride` halves, zeros beyond k and
+// Copies a matrix into f16 scratch memory for the subgroup-matrix kernels: rows of `stride` halves, zeros beyond k and
 // beyond the last row. A thread makes eight neighbouring values.
-// WEIGHTS: rows of src0, decoded. Otherwise columns of src1, each divided by a power of two that keeps it inside f16's
-// range; a workgroup makes one column and stores the factor in `factors`.
 #include "lib/grid.wgsl"
 #include "codecs/{src_TYPE}.wgsl" as src
 
@@ -30,7 +28,6 @@ fn halves(v: vec4<f32>) -> vec2<u32> {
     return vec2<u32>(pack2x16float(v.xy), pack2x16float(v.zw));
 }
 
-#if WEIGHTS
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = group_index(wid, nwg);
@@ -55,51 +52,3 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     }
     packed_set_quad_word((params.packed_offset >> 4u) + i, vec4<u32>(low, high));
 }
-#else
-var<workgroup> largest: array<f32, WORKGROUP>;
-
-@compute @workgroup_size(WORKGROUP)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    let group = group_index(wid, nwg);
-    if (group >= params.groups) {
-        return;
-    }
-    let row    = group % params.padded_rows;
-    let matrix = group / params.padded_rows;
-    let octets = params.stride / 8u;
-    let to     = (params.packed_offset >> 4u) + group * octets;
-    if (row >= params.rows) {
-        for (var octet = local; octet < octets; octet += WORKGROUP) {
-            packed_set_quad_word(to + octet, vec4<u32>());
-        }
-        return;
-    }
-    let start = row * params.src_nb.y + (matrix % params.matrices2) * params.src_nb.z + (matrix / params.matrices2) * params.src_nb.w;
-    var most  = 0.0;
-    for (var kq = local; kq < octets * 2u; kq += WORKGROUP) {
-        let v = abs(load(start, kq));
-        most  = max(most, max(max(v.x, v.y), max(v.z, v.w)));
-    }
-    largest[local] = most;
-    workgroupBarrier();
-    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
-        if (local < half) {
-            largest[local] = max(largest[local], largest[local + half]);
-        }
-        workgroupBarrier();
-    }
-    // 2^e with largest / 2^e below 2^15: exact to multiply by. Infinities and NaN keep factor 1.
-    let exponent = i32((bitcast<u32>(largest[0]) >> 23u) & 0xffu) - 127;
-    let scaled   = exponent >= 15 && exponent < 128;
-    let factor   = select(1.0, exp2(f32(exponent - 14)), scaled);
-    let inverse  = select(1.0, exp2(f32(14 - exponent)), scaled);
-    for (var octet = local; octet < octets; octet += WORKGROUP) {
-        let low  = halves(load(start, 2u * octet) * inverse);
-        let high = halves(load(start, 2u * octet + 1u) * inverse);
-        packed_set_quad_word(to + octet, vec4<u32>(low, high));
-    }
-    if (local == 0u) {
-        factors_set_word((params.factors_offset >> 2u) + group, bitcast<u32>(factor));
-    }
-}
-#endif

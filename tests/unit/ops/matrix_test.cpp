@@ -1,0 +1,87 @@
+// Products with many columns: every way in which the work may be cut, and values that f16 cannot hold.
+#include "../backend/host.h"
+
+#include <cmath>
+
+namespace {
+
+struct product {
+    ggml_type type;
+    int64_t   m, n, k, batches;
+};
+
+float weight(int64_t i) {
+    return static_cast<float>(i * 7919 % 255 - 127) / 128.0f;
+}
+
+float activation(int64_t i) {
+    return static_cast<float>(i * 104729 % 201 - 100) / 64.0f;
+}
+
+// What column `c` is multiplied with: most fit f16 as they are, one is too large for it, one too small.
+float size_of_column(int64_t c) {
+    return c == 3 ? 1e6f : c == 5 ? 1e-6f : 1.0f;
+}
+
+// The largest error of a value, of the sum of the magnitudes that it is made of.
+double worst_error(const product & p) {
+    const test::backend_ref on(ggml_backend_dev_init(test::ggml_device(), nullptr));
+    const test::context_ref context = test::make_context();
+    ggml_tensor *           a       = ggml_new_tensor_2d(context.get(), p.type, p.k, p.m);
+    ggml_tensor *           b       = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, p.k, p.n, p.batches);
+    ggml_tensor *           y       = ggml_mul_mat(context.get(), a, b);
+    ggml_cgraph *           graph   = ggml_new_graph(context.get());
+    ggml_build_forward_expand(graph, y);
+    const test::buffer_ref memory(ggml_backend_alloc_ctx_tensors(context.get(), on.get()));
+
+    std::vector<float>   as(p.m * p.k), bs(p.n * p.k * p.batches), result(ggml_nelements(y));
+    std::vector<uint8_t> bytes(ggml_nbytes(a));
+    for (size_t i = 0; i < as.size(); i++) {
+        as[i] = weight(static_cast<int64_t>(i));
+    }
+    for (size_t i = 0; i < bs.size(); i++) {
+        bs[i] = activation(static_cast<int64_t>(i)) * size_of_column(static_cast<int64_t>(i) / p.k % p.n);
+    }
+    ggml_quantize_chunk(p.type, as.data(), bytes.data(), 0, p.m, p.k, nullptr);
+    ggml_get_type_traits(p.type)->to_float(bytes.data(), as.data(), p.m * p.k);
+    ggml_backend_tensor_set(a, bytes.data(), 0, bytes.size());
+    ggml_backend_tensor_set(b, bs.data(), 0, ggml_nbytes(b));
+    EXPECT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(y, result.data(), 0, ggml_nbytes(y));
+
+    double worst = 0.0;
+    for (int64_t column = 0; column < p.n * p.batches; column++) {
+        for (int64_t row = 0; row < p.m; row++) {
+            double sum = 0.0, size = 1e-30;
+            for (int64_t i = 0; i < p.k; i++) {
+                const double term = double(as[row * p.k + i]) * bs[column * p.k + i];
+                sum += term;
+                size += std::fabs(term);
+            }
+            if (!std::isfinite(result[column * p.m + row])) {
+                return INFINITY;
+            }
+            worst = std::max(worst, std::fabs(result[column * p.m + row] - sum) / size);
+        }
+    }
+    return worst;
+}
+
+TEST(matrix, products_are_right_however_they_are_cut) {
+    const product cases[] = {
+        { GGML_TYPE_F16, 256, 64, 512, 1 },   // whole tiles, read where they lie
+        { GGML_TYPE_F16, 130, 70, 96, 1 },    // edges everywhere
+        { GGML_TYPE_F16, 64, 64, 512, 1 },    // few tiles: splits of k
+        { GGML_TYPE_F16, 384, 64, 512, 1 },   // the last round of tiles in splits
+        { GGML_TYPE_F16, 100, 60, 512, 2 },   // splits, edges and batches
+        { GGML_TYPE_Q8_0, 384, 64, 512, 1 },
+        { GGML_TYPE_Q8_0, 130, 70, 96, 1 },   // rows that end in the middle of a unit of 64 values
+        { GGML_TYPE_Q4_K, 96, 40, 512, 1 },   // values in order
+        { GGML_TYPE_Q6_K, 96, 40, 512, 1 },   // and spread
+    };
+    for (const product & p : cases) {
+        EXPECT_LT(worst_error(p), 2e-3) << ggml_type_name(p.type) << " " << p.m << " x " << p.n << " x " << p.k << ", " << p.batches;
+    }
+}
+
+}  // namespace
