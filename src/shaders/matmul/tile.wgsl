@@ -1,20 +1,30 @@
-// Products with many columns: a workgroup makes TILE_M rows by TILE_N columns, a thread 8 by 8 of them, from tiles
-// of src0 and src1 in workgroup memory. With ID the columns of a tile are (slot, token) pairs routed to one expert,
+// Products with many columns: a workgroup makes TILE_M rows by TILE_N columns from tiles of src0 and src1 in workgroup memory, a thread
+// four rows of the tile's upper half and four of the lower, by as many columns: so a subgroup reads neighbouring words. With ID the columns of a tile are (slot, token) pairs routed to one expert,
 // listed by matmul/route.wgsl.
 #include "lib/grid.wgsl"
 #include "matmul/operands.wgsl"
 #include "codecs/f32.wgsl" as dst
 
-const TILE_KQ = TILE_K / 4u;
-const STRIDE_A = TILE_M + 4u;
-const STRIDE_B = TILE_N + 4u;
+const TILE_KQ  = TILE_K / 4u;
+const ROWS4    = TILE_M / 4u;
+const COLUMNS4 = TILE_N / 4u;
+const STRIDE_A = ROWS4 + 1u; // one more spreads the k over the banks
+const STRIDE_B = COLUMNS4 + 1u;
 
-// [k][row] and [k][column]
-var<workgroup> a_tile: array<f32, TILE_K * STRIDE_A>;
-var<workgroup> b_tile: array<f32, TILE_K * STRIDE_B>;
+// [k][four rows] and [k][four columns]
+var<workgroup> a_tile: array<vec4<f32>, TILE_K * STRIDE_A>;
+var<workgroup> b_tile: array<vec4<f32>, TILE_K * STRIDE_B>;
 #if ID
 var<workgroup> n_routed: u32;
 #endif
+
+fn store_rows(to: u32, first: u32, v: vec4<f32>) {
+#repeat r 4
+    if (first + $ru < params.m) {
+        dst_store(to + first + $ru, v[$r]);
+    }
+#end
+}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -50,74 +60,83 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #endif
     src0_prepare(local, WORKGROUP);
 
-    let thread_row    = (local % (TILE_M / 8u)) * 8u;
-    let thread_column = (local / (TILE_M / 8u)) * 8u;
+    // This thread's quads of rows and columns in the halves of the tile.
+    let row_quad    = local % (ROWS4 / 2u);
+    let column_quad = local / (ROWS4 / 2u);
 
-    var sums: array<vec4<f32>, 16>;  // [column][half of the rows]
+#repeat h 2
+#repeat c 4
+    var low$h_$c  = vec4<f32>(); // of column c of half h, rows of the lower half
+    var high$h_$c = vec4<f32>();
+#end
+#end
     for (var first_kq = 0u; first_kq < params.k_quads; first_kq += TILE_KQ) {
-        for (var i = local; i < TILE_M * TILE_KQ; i += WORKGROUP) {
-            let row = i / TILE_KQ;
-            let kq  = i % TILE_KQ;
-            var v   = vec4<f32>();
-            if (first_row + row < params.m && first_kq + kq < params.k_quads) {
-                v = load_a(a_start + (first_row + row) * params.src0_nb.y, first_kq + kq);
+        for (var i = local; i < ROWS4 * TILE_KQ; i += WORKGROUP) {
+            let row = first_row + 4u * (i / TILE_KQ);
+            let kq  = first_kq + i % TILE_KQ;
+#repeat r 4
+            var v$r = vec4<f32>();
+            if (row + $ru < params.m && kq < params.k_quads) {
+                v$r = load_a(a_start + (row + $ru) * params.src0_nb.y, kq);
             }
-            let to = 4u * kq * STRIDE_A + row;
-            a_tile[to]                 = v.x;
-            a_tile[to + STRIDE_A]      = v.y;
-            a_tile[to + 2u * STRIDE_A] = v.z;
-            a_tile[to + 3u * STRIDE_A] = v.w;
+#end
+            let to = 4u * (i % TILE_KQ) * STRIDE_A + i / TILE_KQ;
+#repeat j 4
+            a_tile[to + $ju * STRIDE_A] = vec4<f32>(v0[$j], v1[$j], v2[$j], v3[$j]);
+#end
         }
-        for (var i = local; i < TILE_N * TILE_KQ; i += WORKGROUP) {
-            let column = i / TILE_KQ;
-            let kq     = i % TILE_KQ;
-            var v      = vec4<f32>();
-            if (first_column + column < n && first_kq + kq < params.k_quads) {
+        for (var i = local; i < COLUMNS4 * TILE_KQ; i += WORKGROUP) {
+            let column = first_column + 4u * (i / TILE_KQ);
+            let kq     = first_kq + i % TILE_KQ;
+#repeat c 4
+            var v$c = vec4<f32>();
+            if (column + $cu < n && kq < params.k_quads) {
 #if ID
-                let pair  = routes_word((params.routes_offset >> 2u) + list + first_column + column);
+                let pair  = routes_word((params.routes_offset >> 2u) + list + column + $cu);
                 let start = ((pair % params.slots) % params.src1_slots) * params.src1_nb.y + (pair / params.slots) * params.src1_nb.z;
-                v = load_b(start, first_kq + kq);
+                v$c = load_b(start, kq);
 #else
-                v = load_b(b_start + (first_column + column) * params.src1_nb.y, first_kq + kq);
+                v$c = load_b(b_start + (column + $cu) * params.src1_nb.y, kq);
 #endif
             }
-            let to = 4u * kq * STRIDE_B + column;
-            b_tile[to]                 = v.x;
-            b_tile[to + STRIDE_B]      = v.y;
-            b_tile[to + 2u * STRIDE_B] = v.z;
-            b_tile[to + 3u * STRIDE_B] = v.w;
+#end
+            let to = 4u * (i % TILE_KQ) * STRIDE_B + i / TILE_KQ;
+#repeat j 4
+            b_tile[to + $ju * STRIDE_B] = vec4<f32>(v0[$j], v1[$j], v2[$j], v3[$j]);
+#end
         }
         workgroupBarrier();
         for (var k = 0u; k < TILE_K; k++) {
-            let ai = k * STRIDE_A + thread_row;
-            let bi = k * STRIDE_B + thread_column;
-            let a0 = vec4<f32>(a_tile[ai], a_tile[ai + 1u], a_tile[ai + 2u], a_tile[ai + 3u]);
-            let a1 = vec4<f32>(a_tile[ai + 4u], a_tile[ai + 5u], a_tile[ai + 6u], a_tile[ai + 7u]);
-            for (var c = 0u; c < 8u; c++) {
-                let b = b_tile[bi + c];
-                sums[2u * c]      += a0 * b;
-                sums[2u * c + 1u] += a1 * b;
-            }
+            let a_low  = a_tile[k * STRIDE_A + row_quad];
+            let a_high = a_tile[k * STRIDE_A + row_quad + ROWS4 / 2u];
+            let b0     = b_tile[k * STRIDE_B + column_quad];
+            let b1     = b_tile[k * STRIDE_B + column_quad + COLUMNS4 / 2u];
+#repeat h 2
+#repeat c 4
+            low$h_$c += a_low * b$h[$c];
+            high$h_$c += a_high * b$h[$c];
+#end
+#end
         }
         workgroupBarrier();
     }
 
-    for (var c = 0u; c < 8u; c++) {
-        let column = first_column + thread_column + c;
-        if (column >= n) {
-            break;
-        }
+    let row = first_row + 4u * row_quad;
+#repeat h 2
+#repeat c 4
+    {
+        let column = first_column + 4u * column_quad + TILE_N / 2u * $hu + $cu;
+        if (column < n) {
 #if ID
-        let pair = routes_word((params.routes_offset >> 2u) + list + column);
-        let to   = (pair % params.slots) * params.dst_nb.y + (pair / params.slots) * params.dst_nb.z;
+            let pair = routes_word((params.routes_offset >> 2u) + list + column);
+            let to   = (pair % params.slots) * params.dst_nb.y + (pair / params.slots) * params.dst_nb.z;
 #else
-        let to = d_start + column * params.dst_nb.y;
+            let to = d_start + column * params.dst_nb.y;
 #endif
-        for (var r = 0u; r < 8u; r++) {
-            let row = first_row + thread_row + r;
-            if (row < params.m) {
-                dst_store(to + row, sums[2u * c + r / 4u][r % 4u]);
-            }
+            store_rows(to, row, low$h_$c);
+            store_rows(to, row + TILE_M / 2u, high$h_$c);
         }
     }
+#end
+#end
 }
