@@ -84,16 +84,19 @@ static plan convert_values(const ggml_tensor * src, const ggml_tensor * dst) {
     return s;
 }
 
-static plan encode_blocks(const ggml_tensor * src, const ggml_tensor * dst) {
+static plan encode_blocks(const ggml_tensor * src, const ggml_tensor * dst, const encoder & by) {
     const int64_t values = ggml_blck_size(dst->type);
     const bool    whole  = !is_block(src->type) && src->ne[0] % values == 0;
 
     step s;
-    s.kernel   = gpu::kernel_name("copy/encode").threads(64);
+    s.kernel   = gpu::kernel_name("copy/encode").threads(by.threads);
+    if (by.together) {
+        s.kernel.define("TOGETHER");
+    }
     s.operands = { bind("src", src), bind_dest("dst", dst, false) };
     s.params.add("count", count(dst)).add("src_step", whole ? nb(src)[0] : 0u);
     add_orders(s, src, dst);
-    s.groups = groups_for(count(dst) / values, 64);
+    s.groups = groups_for(count(dst) / by.values, by.threads);
     return s;
 }
 
@@ -103,8 +106,8 @@ plan plan_copy(const gpu::capabilities &, const ggml_tensor * dst) {
         return move_units(src, dst);
     }
     const bool from_float = is_float(src->type) || is_block(src->type);
-    if (from_float && has_encoder(dst->type)) {
-        return encode_blocks(src, dst);
+    if (const auto by = encoder_of(dst->type); by && from_float) {
+        return encode_blocks(src, dst, *by);
     }
     if ((from_float || src->type == GGML_TYPE_I32) && (is_float(dst->type) || (dst->type == GGML_TYPE_I32 && from_float))) {
         return convert_values(src, dst);

@@ -48,12 +48,12 @@ fn self_eight_values(low: u32, high: u32) -> vec2<u32> {
     return (8u * codes + shift) ^ vec2<u32>(0x80808080u);
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at     = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at     = self_block_at(row_at, unit >> 2u);
     let j      = unit & 3u;
-    let low    = self_eight(at + 8u * j);
-    let high   = self_four(at + 32u + 4u * j);
-    let tail   = self_eight(at + 48u);
+    let low    = self_eight(at, 0u, j);
+    let high   = self_four(at, 32u, j);
+    let tail   = self_eight(at, 48u, 0u);
     let d_bits = ((tail.x >> 12u) & 0xfu) | ((tail.x >> 24u) & 0xf0u) | ((tail.y >> 4u) & 0xf00u) | ((tail.y >> 16u) & 0xf000u);
     let s      = select(tail.x, tail.y, j >= 2u) >> (16u * (j & 1u));
     let scales = (vec4<u32>(s) >> vec4<u32>(0u, 3u, 6u, 9u)) & vec4<u32>(7u);
@@ -62,5 +62,39 @@ fn self_packed(row: u32, unit: u32) -> packed_values {
                          vec4<u32>(self_eight_values(low.y, high >> 16u), self_eight_values(low.y >> 8u, high >> 20u)),
                          vec4<u32>(self_eight_values(low.y >> 16u, high >> 24u), self_eight_values(low.y >> 24u, high >> 28u)),
                          (0.125 * unpack2x16float(d_bits).x) * vec4<f32>(1u + 2u * scales), vec4<f32>());
+}
+#endif
+
+#if self_ENCODE
+#define self_ENTRY_VALUES 8
+#define self_SIGNS 0
+const self_ENTRIES       = 4096u;
+const self_VARIANTS      = 1u;
+const self_SCALE_THREADS = 2u;
+const self_VARIANCES     = 2.0;
+const self_LARGEST_SCALE = 7.0;
+const self_UNIT          = 1.0;
+const self_TOP_LEVEL     = 1.125;
+#include "codecs/parts/store_block.wgsl" as self
+#include "codecs/parts/search_grid.wgsl" as self
+
+fn self_level(entry: u32, half: u32) -> vec4<f32> {
+    return grid_iq1(entry & 2047u, half) + select(0.125, -0.125, entry >= 2048u);
+}
+
+fn self_encode(block: u32, d: u32) {
+    var words: array<u32, self_BLOCK_WORDS>;
+    for (var g = 0u; g < 32u; g++) {
+        let found = self_found[g];
+        self_put(&words, g, found.x & 0xffu);
+        self_put(&words, 32u + (g >> 1u), (found.x >> 8u) << (4u * (g & 1u)));
+        if ((g & 1u) == 0u) {
+            self_put(&words, 48u + 2u * (g >> 3u), found.z << (3u * ((g >> 1u) & 3u)));
+        }
+    }
+    for (var k = 0u; k < 4u; k++) {
+        self_put(&words, 48u + 2u * k, ((d >> (4u * k)) & 15u) << 12u);
+    }
+    self_store_block(block, &words);
 }
 #endif

@@ -47,13 +47,47 @@ fn self_sixteen_values(index0: u32, signs0: u32, index1: u32, signs1: u32) -> ve
                      negated_bytes(second.x, s1), negated_bytes(second.y, s1 >> 4u));
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at    = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
-    let w     = self_sixteen(at + 2u + 16u * (unit & 3u));
-    let scale = (0.25 * self_f16(at)) * (0.5 + vec2<f32>(w.yw >> vec2<u32>(28u)));
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at    = self_block_at(row_at, unit >> 2u);
+    let w     = self_sixteen(at, 2u, unit & 3u);
+    let scale = (0.25 * self_half(at, 0u)) * (0.5 + vec2<f32>(w.yw >> vec2<u32>(28u)));
     return packed_values(self_sixteen_values(w.x, w.y, w.x >> 8u, w.y >> 7u),
                          self_sixteen_values(w.x >> 16u, w.y >> 14u, w.x >> 24u, w.y >> 21u),
                          self_sixteen_values(w.z, w.w, w.z >> 8u, w.w >> 7u),
                          self_sixteen_values(w.z >> 16u, w.w >> 14u, w.z >> 24u, w.w >> 21u), scale.xyxy, vec4<f32>());
+}
+#endif
+
+#if self_ENCODE
+#define self_ENTRY_VALUES 8
+#define self_SIGNS 2
+const self_ENTRIES       = 256u;
+const self_VARIANTS      = 1u;
+const self_SCALE_THREADS = 4u;
+const self_VARIANCES     = 1.0;
+const self_LARGEST_SCALE = 15.0;
+const self_UNIT          = 0.125;
+const self_TOP_LEVEL     = 43.0;
+#include "codecs/parts/store_block.wgsl" as self
+#include "codecs/parts/search_grid.wgsl" as self
+
+fn self_level(entry: u32, half: u32) -> vec4<f32> {
+    return grid_iq2_xxs(entry, half);
+}
+
+fn self_encode(block: u32, d: u32) {
+    var words: array<u32, self_BLOCK_WORDS>;
+    self_put(&words, 0u, d);
+    for (var g = 0u; g < 32u; g++) {
+        let found = self_found[g];
+        let group = 2u + 8u * (g >> 2u);
+        let part  = g & 3u;
+        self_put(&words, group + part, found.x);
+        self_put_wide(&words, group + 4u, (found.y & 127u) << (7u * part));
+        if (part == 0u) {
+            self_put(&words, group + 7u, found.z << 4u);
+        }
+    }
+    self_store_block(block, &words);
 }
 #endif

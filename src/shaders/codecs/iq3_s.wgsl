@@ -47,16 +47,50 @@ fn self_sixteen_values(low: u32, high: u32, signs: u32) -> vec4<u32> {
                      negated_bytes(grid_iq3_s_bytes((low >> 24u) | ((high & 8u) << 5u)), signs >> 12u));
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at    = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at    = self_block_at(row_at, unit >> 2u);
     let j     = unit & 3u;
-    let w     = self_sixteen(at + 2u + 16u * j);
-    let high  = self_u16(at + 66u + 2u * j);
-    let signs = self_eight(at + 74u + 8u * j);
-    let s     = self_u8(at + 106u + j);
-    let scale = self_f16(at) * vec2<f32>(1u + 2u * vec2<u32>(s & 15u, s >> 4u));
+    let w     = self_sixteen(at, 2u, j);
+    let high  = self_u16(self_bytes(at) + 66u + 2u * j);
+    let signs = self_eight(at, 74u, j);
+    let s     = self_u8(self_bytes(at) + 106u + j);
+    let scale = self_half(at, 0u) * vec2<f32>(1u + 2u * vec2<u32>(s & 15u, s >> 4u));
     return packed_values(self_sixteen_values(w.x, high, signs.x), self_sixteen_values(w.y, high >> 4u, signs.x >> 16u),
                          self_sixteen_values(w.z, high >> 8u, signs.y), self_sixteen_values(w.w, high >> 12u, signs.y >> 16u),
                          scale.xyxy, vec4<f32>());
+}
+#endif
+
+#if self_ENCODE
+#define self_ENTRY_VALUES 4
+#define self_SIGNS 1
+const self_ENTRIES       = 512u;
+const self_VARIANTS      = 1u;
+const self_SCALE_THREADS = 4u;
+const self_VARIANCES     = 2.0;
+const self_LARGEST_SCALE = 15.0;
+const self_UNIT          = 1.0;
+const self_TOP_LEVEL     = 15.0;
+#include "codecs/parts/store_block.wgsl" as self
+#include "codecs/parts/search_grid.wgsl" as self
+
+fn self_level(entry: u32, half: u32) -> vec4<f32> {
+    return grid_iq3_s(entry);
+}
+
+fn self_encode(block: u32, d: u32) {
+    var words: array<u32, self_BLOCK_WORDS>;
+    self_put(&words, 0u, d);
+    for (var g = 0u; g < 32u; g++) {
+        let found = self_found[g];
+        let high  = ((found.x >> 8u) & 1u) | ((found.x >> 23u) & 2u);
+        self_put(&words, 2u + 2u * g, (found.x & 0xffu) | ((found.x >> 8u) & 0xff00u));
+        self_put(&words, 66u + (g >> 2u), high << (2u * (g & 3u)));
+        self_put(&words, 74u + g, found.y);
+        if ((g & 3u) == 0u) {
+            self_put(&words, 106u + (g >> 3u), found.z << (g & 4u));
+        }
+    }
+    self_store_block(block, &words);
 }
 #endif

@@ -44,12 +44,45 @@ fn self_sixteen_values(index: u32, signs: u32) -> vec4<u32> {
                      negated_bytes(grid_iq3_xxs_bytes((index >> 16u) & 0xffu), s1), negated_bytes(grid_iq3_xxs_bytes(index >> 24u), s1 >> 4u));
 }
 
-fn self_packed(row: u32, unit: u32) -> packed_values {
-    let at    = params.self_offset + (row + (unit >> 2u)) * self_BLOCK_BYTES;
-    let w     = self_sixteen(at + 2u + 16u * (unit & 3u));
-    let tail  = self_eight(at + 66u + 8u * (unit & 3u));
-    let scale = (0.5 * self_f16(at)) * (0.5 + vec2<f32>(tail >> vec2<u32>(28u)));
+fn self_packed(row_at: u32, unit: u32) -> packed_values {
+    let at    = self_block_at(row_at, unit >> 2u);
+    let w     = self_sixteen(at, 2u, unit & 3u);
+    let tail  = self_eight(at, 66u, unit & 3u);
+    let scale = (0.5 * self_half(at, 0u)) * (0.5 + vec2<f32>(tail >> vec2<u32>(28u)));
     return packed_values(self_sixteen_values(w.x, tail.x), self_sixteen_values(w.y, tail.x >> 14u),
                          self_sixteen_values(w.z, tail.y), self_sixteen_values(w.w, tail.y >> 14u), scale.xyxy, vec4<f32>());
+}
+#endif
+
+#if self_ENCODE
+#define self_ENTRY_VALUES 4
+#define self_SIGNS 2
+const self_ENTRIES       = 256u;
+const self_VARIANTS      = 1u;
+const self_SCALE_THREADS = 4u;
+const self_VARIANCES     = 2.0;
+const self_LARGEST_SCALE = 15.0;
+const self_UNIT          = 0.25;
+const self_TOP_LEVEL     = 62.0;
+#include "codecs/parts/store_block.wgsl" as self
+#include "codecs/parts/search_grid.wgsl" as self
+
+fn self_level(entry: u32, half: u32) -> vec4<f32> {
+    return grid_iq3_xxs(entry);
+}
+
+fn self_encode(block: u32, d: u32) {
+    var words: array<u32, self_BLOCK_WORDS>;
+    self_put(&words, 0u, d);
+    for (var g = 0u; g < 32u; g++) {
+        let found = self_found[g];
+        let tail  = 66u + 4u * (g >> 2u);
+        self_put(&words, 2u + 2u * g, (found.x & 0xffu) | ((found.x >> 16u) << 8u));
+        self_put_wide(&words, tail, (found.y & 127u) << (7u * (g & 3u)));
+        if ((g & 3u) == 0u) {
+            self_put(&words, tail + 3u, found.z << 4u);
+        }
+    }
+    self_store_block(block, &words);
 }
 #endif

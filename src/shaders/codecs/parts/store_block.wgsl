@@ -7,6 +7,12 @@ fn self_put(words: ptr<function, array<u32, self_BLOCK_WORDS>>, byte: u32, bits:
     (*words)[byte >> 2u] |= bits << (8u * (byte & 3u));
 }
 
+// The same for 32 bits from an even byte on.
+fn self_put_wide(words: ptr<function, array<u32, self_BLOCK_WORDS>>, byte: u32, bits: u32) {
+    self_put(words, byte, bits & 0xffffu);
+    self_put(words, byte + 2u, bits >> 16u);
+}
+
 fn self_store_block(block: u32, words: ptr<function, array<u32, self_BLOCK_WORDS>>) {
     let at    = params.self_offset + block * self_BLOCK_BYTES;
     let first = at >> 2u;
