@@ -6,6 +6,7 @@
 #include "gpu/log.h"
 #include "graph/executor.h"
 #include "graph/memory.h"
+#include "graph/order.h"
 
 namespace backend {
 
@@ -56,6 +57,25 @@ static enum ggml_status graph_compute(ggml_backend_t backend, ggml_cgraph * grap
     return outcome.is_no_memory() ? GGML_STATUS_ALLOC_FAILED : GGML_STATUS_FAILED;
 }
 
+// Called before the graph's nodes get memory.
+static void graph_optimize(ggml_backend_t backend, ggml_cgraph * graph, ggml_backend_graph_optimize_params * params) {
+    backend_context & context = context_of(backend);
+    if (!context.device.fusions().enabled()) {
+        return;
+    }
+    const gpu::status done = guarded([&] {
+        graph::order_for_side_by_side(graph, [=](ggml_tensor * tensor, ggml_tensor * until) {
+            if (params != nullptr) {
+                params->add_alloc_dep(params->user_data, tensor, until);
+            }
+        });
+        return gpu::status();
+    });
+    if (!done.ok()) {
+        gpu::log(gpu::log_level::warn, "%s: the graph stays in its order: %s", context.device.name(), done.text().c_str());
+    }
+}
+
 // `from` may compute on another device: its result must be there before the host can read it.
 static bool copy_between(ggml_backend_t from, ggml_backend_t, const ggml_tensor * src, ggml_tensor * dst) {
     if (graph::memory_of(src) == nullptr) {
@@ -71,8 +91,9 @@ static const ggml_backend_i backend_interface = {
     .set_tensor_async    = [](ggml_backend_t, ggml_tensor * t, const void * data, size_t offset, size_t size) {
         set_tensor(t, data, offset, size);
     },
-    .get_tensor_async    = [](ggml_backend_t, const ggml_tensor * t, void * data, size_t offset, size_t size) {
-        get_tensor(t, data, offset, size);
+    .get_tensor_async    = [](ggml_backend_t backend, const ggml_tensor * t, void * data, size_t offset, size_t size) {
+        backend_context & context = context_of(backend);
+        context.device.expect(guarded([&] { return context.executor.read(t, data, offset, size); }), "reading a tensor");
     },
     .set_tensor_2d_async = [](ggml_backend_t, ggml_tensor * t, const void * data, size_t offset, size_t size, size_t n, size_t tensor_stride,
                               size_t data_stride) { set_tensor_2d(t, data, offset, size, n, tensor_stride, data_stride); },
@@ -87,7 +108,7 @@ static const ggml_backend_i backend_interface = {
     .graph_compute       = graph_compute,
     .event_record        = event_record,
     .event_wait          = event_wait,
-    .graph_optimize      = nullptr,
+    .graph_optimize      = graph_optimize,
 };
 
 // Names this backend among all others, in any process.
@@ -104,7 +125,7 @@ ggml_backend_t init_backend(ggml_backend_dev_t device, const char *) {
         if (!gpu.ok()) {
             return gpu.why();
         }
-        auto stream = std::unique_ptr<backend_context>(new backend_context{ context, graph::executor(*gpu) });
+        auto stream = std::unique_ptr<backend_context>(new backend_context{ context, graph::executor(*gpu, context.fusions()) });
         backend     = new ggml_backend{ .guid = guid(), .iface = backend_interface, .device = device, .context = stream.release() };
         return gpu::status();
     });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/device.h"
+#include "graph/fusions.h"
 
 #include <ggml-backend-impl.h>
 
@@ -28,6 +29,7 @@ public:
     ggml_backend_dev_t        device() { return &device_; }
     ggml_backend_buffer_type_t buffer_type() { return &buffer_type_; }
     int64_t                   offload_min_batch() const { return offload_min_batch_; }
+    graph::fusions &          fusions() { return fusions_; }
 
     gpu::result<std::shared_ptr<gpu::device>> open();
     uint64_t                                  allocated() const;
@@ -45,6 +47,7 @@ private:
     int64_t                       offload_min_batch_;
     ggml_backend_device           device_;
     ggml_backend_buffer_type      buffer_type_;
+    graph::fusions                fusions_;
 
     mutable std::mutex           lock_;
     std::shared_ptr<gpu::device> opened_;
@@ -74,6 +77,9 @@ void                 event_free(ggml_backend_dev_t device, ggml_backend_event_t 
 void                 event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event);
 void                 event_record(ggml_backend_t backend, ggml_backend_event_t event);
 void                 event_wait(ggml_backend_t backend, ggml_backend_event_t event);
+
+// fusion.cpp: the function that ggml_backend_reg_get_proc_address is asked for, or null.
+void * fusion_function(const char * name);
 
 // Runs `work`, which returns a status. ggml calls us from C, so what is thrown below (no host memory) becomes a status.
 template <typename F> gpu::status guarded(F && work) noexcept {

@@ -27,7 +27,8 @@ device_context::device_context(size_t index, std::shared_ptr<gpu::adapter> from,
       description_(describe(adapter_->caps())),
       offload_min_batch_(read_offload_min_batch()),
       device_{ .iface = device_interface, .reg = reg, .context = this },
-      buffer_type_{ .iface = buffer_type_interface, .device = &device_, .context = this } {}
+      buffer_type_{ .iface = buffer_type_interface, .device = &device_, .context = this },
+      fusions_(!user.no_fusion) {}
 
 gpu::result<std::shared_ptr<gpu::device>> device_context::open() {
     std::lock_guard guard(lock_);
@@ -116,12 +117,12 @@ static ggml_backend_buffer_type_t get_buffer_type(ggml_backend_dev_t device) {
 }
 
 // Compiles the plan's kernels, for a test that asks about every case of the conformance suite.
-static gpu::status check_kernels(device_context & context, const ops::plan & plan) {
+static gpu::status check_kernels(device_context & context, const ops::plan & plan, const ggml_tensor * op) {
     auto opened = context.open();
     if (!opened.ok()) {
         return opened.why();
     }
-    const gpu::status compiled = graph::kernels_compile(**opened, plan);
+    const gpu::status compiled = graph::kernels_compile(**opened, plan, op);
     if (!compiled.ok()) {
         gpu::log(gpu::log_level::error, "%s", compiled.text().c_str());
     }
@@ -135,7 +136,7 @@ static bool supports_op(ggml_backend_dev_t device, const ggml_tensor * op) {
         if (!plan.supported()) {
             return gpu::status::failure(plan.why);
         }
-        return context.user().check_kernels ? check_kernels(context, plan) : gpu::status();
+        return context.user().check_kernels ? check_kernels(context, plan, op) : gpu::status();
     });
     return supported.ok();
 }

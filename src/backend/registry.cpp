@@ -102,7 +102,7 @@ static void * get_proc_address(ggml_backend_reg_t, const char * name) {
     if (std::strcmp(name, "ggml_backend_get_features") == 0) {
         return reinterpret_cast<void *>(get_features);
     }
-    return nullptr;
+    return fusion_function(name);
 }
 
 registry::registry() {

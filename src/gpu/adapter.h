@@ -5,6 +5,7 @@
 #include "gpu/settings.h"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,9 +38,9 @@ struct capabilities {
     bool     implicit_sync   = false;
     std::vector<matrix_config> matrices;
 
-    // limits
-    uint64_t max_binding        = 0;  // bytes of one storage binding
-    uint64_t max_buffer         = 0;  // bytes of one buffer
+    // limits; these values are WebGPU's defaults, which every device has
+    uint64_t max_binding        = 128 << 20;  // bytes of one storage binding
+    uint64_t max_buffer         = 256 << 20;  // bytes of one buffer
     uint32_t storage_alignment  = 256;
     uint32_t uniform_alignment  = 256;
     uint32_t max_threads        = 256;  // invocations of a workgroup
@@ -73,8 +74,9 @@ private:
 result<std::vector<std::shared_ptr<adapter>>> find_adapters(const settings & user);
 
 // Blocks until `done`, which the callback of `future` sets, maybe on another waiting thread. `on` is the device that works on
-// it, null for what the instance answers. False when the implementation reports an error.
-bool wait_for(WGPUFuture future, const std::atomic<bool> & done, WGPUDevice on = nullptr);
+// it, null for what the instance answers. `usual`: how long such a wait lasts; a sleeping thread wakes up late, so near that time
+// it looks again and again for a moment. False when the implementation reports an error.
+bool wait_for(WGPUFuture future, const std::atomic<bool> & done, WGPUDevice on = nullptr, std::chrono::nanoseconds usual = {});
 
 // The process-wide instance; null before find_adapters.
 WGPUInstance instance();

@@ -79,7 +79,7 @@ result<std::shared_ptr<device>> device::open(std::shared_ptr<adapter> from, cons
     descriptor.label                  = view("ggml-webgpu");
     descriptor.requiredFeatureCount   = features.size();
     descriptor.requiredFeatures       = features.data();
-    descriptor.requiredLimits         = &limits;
+    descriptor.requiredLimits         = user.default_limits ? nullptr : &limits;
     if (wgpu().dawn) {
         descriptor.nextInChain = &toggles.chain;
     }

@@ -74,6 +74,14 @@ public:
     status write(const buffer_ref & to, uint64_t offset, const void * data, uint64_t size);
     // Buffer bytes to the host, any offset and size, after all that was submitted.
     status read(const buffer_ref & from, uint64_t offset, void * data, uint64_t size);
+    // Several at once, in one round trip: a few small ones after the first.
+    struct range {
+        buffer_ref from;
+        uint64_t   offset;
+        void *     data;
+        uint64_t   size;
+    };
+    status read(const std::vector<range> & ranges);
     // Repeats `value` over any byte range.
     status fill(const buffer_ref & to, uint64_t offset, uint8_t value, uint64_t size);
     // Buffer to buffer, any offsets and size; ranges must not overlap.
@@ -97,7 +105,7 @@ private:
 
     explicit device(std::shared_ptr<adapter> from, const settings & user);
     status finish(WGPUCommandEncoder encoder);
-    status read_chunk(const buffer_ref & from, uint64_t offset, uint8_t * data, uint64_t size);
+    status read_together(const std::vector<range> & ranges);
     status edit_words(const buffer_ref & to, uint64_t first_word, uint64_t words, uint32_t value, uint32_t first_mask, uint32_t last_mask);
     void   report(std::string problem);
 
@@ -123,6 +131,8 @@ private:
     std::deque<std::shared_ptr<submission>> in_flight_;
     uint64_t                                finished_ = 0;  // submissions taken from in_flight_
     static constexpr size_t                 max_in_flight = 16;
+
+    std::atomic<int64_t> usual_read_ns_ = 0;  // running mean
 
     // Buffers for reading back, kept for reuse.
     struct staging {

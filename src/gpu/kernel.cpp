@@ -1,11 +1,49 @@
 #include "gpu/kernel.h"
 
 #include "gpu/log.h"
+#include "gpu/side_by_side.h"
 #include "gpu/wgsl.h"
 
 #include <algorithm>
 
 namespace gpu {
+
+//
+// jobs
+//
+
+std::vector<const dispatch *> jobs_of(const dispatch & d) {
+    std::vector<const dispatch *> jobs = { &d };
+    for (const dispatch & other : d.beside) {
+        jobs.push_back(&other);
+    }
+    return jobs;
+}
+
+std::vector<operand> operands_of(const dispatch & d) {
+    std::vector<operand> all;
+    for (const dispatch * job : jobs_of(d)) {
+        all.insert(all.end(), job->operands.begin(), job->operands.end());
+    }
+    return all;
+}
+
+params & params::append(const params & other, std::initializer_list<std::string_view> names) {
+    size_t at = 0;
+    for (const field & f : other.fields_) {
+        const bool quad = std::strncmp(f.type, "vec4", 4) == 0;
+        at              = quad ? (at + 3) / 4 * 4 : at;
+        if (std::find(names.begin(), names.end(), f.name) != names.end()) {
+            if (quad) {
+                add(f.name, std::array<uint32_t, 4>{ other.words_[at], other.words_[at + 1], other.words_[at + 2], other.words_[at + 3] });
+            } else {
+                scalar(f.name, f.type, other.words_[at]);
+            }
+        }
+        at += quad ? 4 : 1;
+    }
+    return *this;
+}
 
 //
 // bindings
@@ -19,6 +57,57 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
     return align_down(value + alignment - 1, alignment);
 }
 
+// Bindings a < b of one buffer become one.
+static void merge(binding_plan & plan, size_t a, size_t b) {
+    binding &      x   = plan.bindings[a];
+    const binding  y   = plan.bindings[b];
+    const uint64_t end = std::max(x.offset + x.size, y.offset + y.size);
+    x.offset = std::min(x.offset, y.offset);
+    x.size   = end - x.offset;
+    x.wide   = x.wide && y.wide;
+    x.atomic = x.atomic || y.atomic;
+    x.pairs  = x.pairs && y.pairs;
+    plan.bindings.erase(plan.bindings.begin() + static_cast<std::ptrdiff_t>(b));
+    for (uint32_t & slot : plan.slot) {
+        slot = static_cast<uint32_t>(slot == b ? a : slot > b ? slot - 1 : slot);
+    }
+}
+
+// Merges the first pair that `fits`, and says whether there was one.
+template <typename F> static bool merge_one(binding_plan & plan, F && fits) {
+    for (size_t a = 0; a < plan.bindings.size(); a++) {
+        for (size_t b = a + 1; b < plan.bindings.size(); b++) {
+            if (plan.bindings[a].memory == plan.bindings[b].memory && fits(plan.bindings[a], plan.bindings[b])) {
+                merge(plan, a, b);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool overlap(const binding & a, const binding & b) {
+    return a.offset < b.offset + b.size && b.offset < a.offset + a.size;
+}
+
+static uint64_t merged_size(const binding & a, const binding & b) {
+    return std::max(a.offset + a.size, b.offset + b.size) - std::min(a.offset, b.offset);
+}
+
+// Merges the pair that makes the smallest binding, of those that are bound alike.
+static bool merge_nearest(binding_plan & plan, const capabilities & caps) {
+    const auto alike = [](const binding & a, const binding & b) { return a.wide == b.wide && a.atomic == b.atomic && a.pairs == b.pairs; };
+    uint64_t   least = caps.max_binding + 1;
+    for (const binding & a : plan.bindings) {
+        for (const binding & b : plan.bindings) {
+            if (&a != &b && a.memory == b.memory && alike(a, b)) {
+                least = std::min(least, merged_size(a, b));
+            }
+        }
+    }
+    return least <= caps.max_binding && merge_one(plan, [&](const binding & a, const binding & b) { return alike(a, b) && merged_size(a, b) == least; });
+}
+
 result<binding_plan> plan_bindings(const std::vector<operand> & operands, const capabilities & caps) {
     binding_plan plan;
     plan.slot.resize(operands.size());
@@ -30,28 +119,14 @@ result<binding_plan> plan_bindings(const std::vector<operand> & operands, const 
         plan.bindings.push_back({ o.memory, begin, end - begin, o.wide, o.atomic, o.pairs });
         plan.slot[i] = static_cast<uint32_t>(i);
     }
-    // Merge until nothing overlaps: a merged range can reach a third one. There are at most ten.
-    for (bool merged = true; merged;) {
-        merged = false;
-        for (size_t a = 0; a < plan.bindings.size() && !merged; a++) {
-            for (size_t b = a + 1; b < plan.bindings.size() && !merged; b++) {
-                binding & x = plan.bindings[a];
-                binding & y = plan.bindings[b];
-                if (x.memory != y.memory || x.offset + x.size <= y.offset || y.offset + y.size <= x.offset) {
-                    continue;
-                }
-                const uint64_t end = std::max(x.offset + x.size, y.offset + y.size);
-                x.offset = std::min(x.offset, y.offset);
-                x.size   = end - x.offset;
-                x.wide   = x.wide && y.wide;
-                x.atomic = x.atomic || y.atomic;
-                x.pairs  = x.pairs && y.pairs;
-                plan.bindings.erase(plan.bindings.begin() + b);
-                for (uint32_t & slot : plan.slot) {
-                    slot = slot == b ? a : slot > b ? slot - 1 : slot;
-                }
-                merged = true;
-            }
+    // Until nothing overlaps: a merged range can reach a third one. There are few.
+    while (merge_one(plan, overlap)) {
+    }
+    while (plan.bindings.size() > caps.max_storage_buffers) {
+        if (!merge_nearest(plan, caps)) {
+            return status::failure(format("a kernel needs more than this device's %u storage buffers", caps.max_storage_buffers));
+        }
+        while (merge_one(plan, overlap)) {
         }
     }
     for (binding & b : plan.bindings) {
@@ -73,24 +148,28 @@ result<binding_plan> plan_bindings(const std::vector<operand> & operands, const 
 //
 
 std::string kernel_key(const dispatch & d, const binding_plan & plan) {
-    std::string key = d.kernel.shader();
-    auto        sorted = d.kernel.defined();
-    std::sort(sorted.begin(), sorted.end(), [](const auto & a, const auto & b) { return std::strcmp(a.first, b.first) < 0; });
-    for (const auto & [name, value] : sorted) {
-        key += std::string(" ") + name + "=" + value;
-    }
-    for (size_t i = 0; i < d.operands.size(); i++) {
-        const binding & b = plan.bindings[plan.slot[i]];
-        key += format(" %s:%s%s@%u", d.operands[i].name, d.operands[i].type, b.atomic ? "a" : b.wide ? "w" : b.pairs ? "p" : "", plan.slot[i]);
+    std::string key;
+    const auto * slot = plan.slot.data();
+    for (const dispatch * job : jobs_of(d)) {
+        key += (key.empty() ? "" : " + ") + job->kernel.shader();
+        auto sorted = job->kernel.defined();
+        std::sort(sorted.begin(), sorted.end(), [](const auto & a, const auto & b) { return std::strcmp(a.first, b.first) < 0; });
+        for (const auto & [name, value] : sorted) {
+            key += std::string(" ") + name + "=" + value;
+        }
+        for (const operand & o : job->operands) {
+            const binding & b = plan.bindings[*slot];
+            key += format(" %s:%s%s@%u", o.name, o.type, b.atomic ? "a" : b.wide ? "w" : b.pairs ? "p" : b.floats ? "f" : "", *slot++);
+        }
     }
     return key;
 }
 
 static const char * element_type(const binding & b) {
-    return b.atomic ? "atomic<u32>" : b.wide ? "vec4<u32>" : b.pairs ? "vec2<u32>" : "u32";
+    return b.atomic ? "atomic<u32>" : b.wide ? "vec4<u32>" : b.pairs ? "vec2<u32>" : b.floats ? "f32" : "u32";
 }
 
-result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan, const capabilities & caps) {
+static defines defines_of(const dispatch & d, const capabilities & caps) {
     defines defs;
     if (caps.subgroups) {
         defs["SUBGROUPS"]    = "1";
@@ -103,39 +182,64 @@ result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan
     for (const auto & [name, value] : d.kernel.defined()) {
         defs[name] = value;
     }
+    return defs;
+}
 
+// The kernel without directives and without the variable `params`. `slot` points to its operands' bindings; `variables` holds the
+// name of each binding's variable, empty until a job declares it, with `prefix` before it.
+static result<std::string> compose_job(const dispatch & d, const binding_plan & plan, const uint32_t * slots, std::vector<std::string> & variables,
+                                       const std::string & prefix, const capabilities & caps) {
+    defines     defs   = defines_of(d, caps);
     std::string fields = "    groups: u32,\n";
     std::string declarations, includes;
-    std::vector<const char *> owner(plan.bindings.size(), nullptr);  // the operand whose variable a binding is
     for (size_t i = 0; i < d.operands.size(); i++) {
         const operand &   o    = d.operands[i];
         const std::string name = o.name;
-        const uint32_t    slot = plan.slot[i];
-        const binding &   b    = plan.bindings[slot];
+        const binding &   b    = plan.bindings[slots[i]];
         defs[name + "_TYPE"]   = o.type;
         defs[name + "_WIDTH"]  = b.wide ? "4" : b.pairs ? "2" : "1";
         defs[name + "_ATOMIC"] = b.atomic ? "1" : "0";
+        defs[name + "_FLOATS"] = b.floats ? "1" : "0";
         fields += "    " + name + "_offset: u32,\n";
         includes += "#include \"lib/binding.wgsl\" as " + name + "\n";
-        if (owner[slot] == nullptr) {
-            owner[slot] = o.name;
-            declarations += format("@group(0) @binding(%u) var<storage, read_write> %s_buffer: array<%s>;\n", slot + 1, o.name, element_type(b));
+        std::string & variable = variables[slots[i]];
+        if (variable.empty()) {
+            variable = prefix + name + "_buffer";
+            declarations += format("@group(0) @binding(%u) var<storage, read_write> %s_buffer: array<%s>;\n", slots[i] + 1, o.name, element_type(b));
         } else {
-            defs[name + "_buffer"] = std::string(owner[slot]) + "_buffer";
+            defs[name + "_buffer"] = variable;
         }
     }
     for (const params::field & f : d.values.fields()) {
         fields += std::string("    ") + f.name + ": " + f.type + ",\n";
     }
-    std::string source;
-    if (caps.f16) source += "enable f16;\n";
-    if (caps.subgroups && caps.implementation != "wgpu-native") source += "enable subgroups;\n";  // naga has them without
-    if (defs.count("USES_MATRIX")) {
-        source += "enable chromium_experimental_subgroup_matrix;\ndiagnostic(off, chromium.subgroup_matrix_uniformity);\n";
+    return expand_text(d.kernel.shader(), "struct Params {\n" + fields + "}\n" + declarations + includes + "#include \"" + d.kernel.shader() + ".wgsl\"\n", defs);
+}
+
+result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan, const capabilities & caps) {
+    std::string directives;
+    if (caps.f16) directives += "enable f16;\n";
+    if (caps.subgroups && caps.implementation != "wgpu-native") directives += "enable subgroups;\n";  // naga has them without
+    const auto jobs        = jobs_of(d);
+    const bool with_matrix = std::any_of(jobs.begin(), jobs.end(), [&](const dispatch * job) { return defines_of(*job, caps).count("USES_MATRIX") != 0; });
+    if (with_matrix) {
+        directives += "enable chromium_experimental_subgroup_matrix;\ndiagnostic(off, chromium.subgroup_matrix_uniformity);\n";
     }
-    source += "struct Params {\n" + fields + "}\n@group(0) @binding(0) var<uniform> params: Params;\n" + declarations + includes;
-    source += "#include \"" + d.kernel.shader() + ".wgsl\"\n";
-    return expand_text(d.kernel.shader(), source, defs);
+    std::vector<std::string> variables(plan.bindings.size());
+    std::vector<std::string> texts;
+    const uint32_t *         slots = plan.slot.data();
+    for (const dispatch * job : jobs) {
+        auto text = compose_job(*job, plan, slots, variables, jobs.size() > 1 ? job_prefix(texts.size()) : "", caps);
+        if (!text.ok()) {
+            return text;
+        }
+        texts.push_back(std::move(*text));
+        slots += job->operands.size();
+    }
+    if (texts.size() == 1) {
+        return directives + "@group(0) @binding(0) var<uniform> params: Params;\n" + texts[0];
+    }
+    return directives + side_by_side(texts);
 }
 
 //
@@ -181,6 +285,15 @@ kernel_cache::layouts & kernel_cache::layouts_for(size_t storage_bindings) {
 WGPUBindGroupLayout kernel_cache::group_layout(size_t storage_bindings) {
     std::lock_guard guard(lock_);
     return layouts_for(storage_bindings).group;
+}
+
+std::vector<std::string> kernel_cache::keys() {
+    std::lock_guard          guard(lock_);
+    std::vector<std::string> all;
+    for (const auto & [key, k] : kernels_) {
+        all.push_back(key);
+    }
+    return all;
 }
 
 kernel * kernel_cache::request(const dispatch & d, const binding_plan & plan) {

@@ -56,6 +56,8 @@ public:
         fields_.push_back({ name, "vec4<u32>" });
         return *this;
     }
+    // The fields of these names of `other`, in its order.
+    params & append(const params & other, std::initializer_list<std::string_view> names);
     // Anything else must be cast on purpose: a 64-bit value does not fit.
     template <typename T> params & add(const char *, T) = delete;
 
@@ -83,15 +85,23 @@ struct operand {
     bool         wide   = false;   // read as vec4 words; offset must be a multiple of 16
     bool         atomic = false;   // stores narrower than a word, or atomics
     bool         pairs  = false;   // read as vec2 words; offset must be a multiple of 8
+    bool         floats = false;   // declared as f32, for kernels that store matrices there
+    bool         written = true;   // or only read
 };
 
 struct dispatch {
-    kernel_name          kernel;
-    std::vector<operand> operands;
-    params               values;
-    uint64_t             groups = 0;  // workgroups; 0 = nothing to do
-    std::string          label;       // for the profiler and debug log
+    kernel_name           kernel;
+    std::vector<operand>  operands;
+    params                values;
+    uint64_t              groups = 0;     // workgroups; 0 = nothing to do
+    std::string           label;          // for the profiler and debug log
+    bool                  joins = false;  // small enough to run beside others
+    std::vector<dispatch> beside;         // run in the same WebGPU dispatch (gpu/side_by_side.h); independent of this one and each other
 };
+
+// The dispatch and those beside it, and the operands of all.
+std::vector<const dispatch *> jobs_of(const dispatch & d);
+std::vector<operand>          operands_of(const dispatch & d);
 
 // A binding as WebGPU gets it: operands that overlap share one.
 struct binding {
@@ -100,7 +110,8 @@ struct binding {
     uint64_t   size;
     bool       wide;
     bool       atomic;
-    bool       pairs = false;
+    bool       pairs  = false;
+    bool       floats = false;
 };
 
 // Where each operand ended up, and the bindings in order.
@@ -111,7 +122,8 @@ struct binding_plan {
 };
 
 // The one place for WebGPU's binding rules: offsets aligned down, overlapping ranges merged (WebGPU forbids writable
-// aliasing), sizes rounded up. Fails when a merged range passes the binding limit.
+// aliasing), neighbouring ones too where the device has not as many bindings, sizes rounded up. Fails when a merged range passes
+// the binding limit.
 result<binding_plan> plan_bindings(const std::vector<operand> & operands, const capabilities & caps);
 
 // A compiled pipeline; `pipeline` is null until the compilation ends, `failure` says why it never will.
@@ -123,7 +135,7 @@ struct kernel {
     std::string         failure;
 };
 
-// WGSL of a dispatch, complete.
+// WGSL of a dispatch, complete. `plan` is that of operands_of(d).
 result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan, const capabilities & caps);
 std::string         kernel_key(const dispatch & d, const binding_plan & plan);
 
@@ -140,8 +152,10 @@ public:
     // Layouts depend on the number of storage bindings alone.
     WGPUBindGroupLayout group_layout(size_t storage_bindings);
     size_t              compiled() const { return kernels_.size(); }
+    // Keys of all kernels asked for so far.
+    std::vector<std::string> keys();
 
-    static constexpr uint32_t params_bytes = 512;  // of every dispatch's uniform binding
+    static constexpr uint32_t params_bytes = 1024;  // of every dispatch's uniform binding
 
 private:
     struct layouts {

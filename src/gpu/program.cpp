@@ -48,14 +48,11 @@ result<std::unique_ptr<program>> program::build(std::shared_ptr<device> on, cons
     return made;
 }
 
-status program::add(const dispatch & d, std::vector<uint8_t> & arena, std::vector<binding_plan> & plans) {
-    auto plan = plan_bindings(d.operands, device_->caps());
-    if (!plan.ok()) {
-        return status::failure(d.label + ": " + plan.why().text());
-    }
-    // Params begins with `groups` and the operands' offsets; d.values follow, its vec4 fields aligned to 16 bytes.
-    std::vector<uint32_t> words = { static_cast<uint32_t>(d.groups) };
-    words.insert(words.end(), plan->residual.begin(), plan->residual.end());
+// A job's Params, at a multiple of 16 bytes: `groups` and the operands' offsets, then d.values with its vec4 fields aligned to 16 bytes.
+static void append_params(std::vector<uint32_t> & words, const dispatch & d, const uint32_t * offsets) {
+    words.resize((words.size() + 3) / 4 * 4);
+    words.push_back(static_cast<uint32_t>(d.groups));
+    words.insert(words.end(), offsets, offsets + d.operands.size());
     const uint32_t * value = d.values.words().data();
     size_t           at    = 0;  // within d.values.words(), which is aligned from its own start
     for (const params::field & f : d.values.fields()) {
@@ -65,14 +62,38 @@ status program::add(const dispatch & d, std::vector<uint8_t> & arena, std::vecto
         words.insert(words.end(), value + at, value + at + n);
         at += n;
     }
+}
+
+size_t params_bytes(const dispatch & d) {
+    const std::vector<uint32_t> offsets(operands_of(d).size());
+    std::vector<uint32_t>       words;
+    for (const dispatch * job : jobs_of(d)) {
+        append_params(words, *job, offsets.data());
+    }
+    return words.size() * sizeof(uint32_t);
+}
+
+status program::add(const dispatch & d, std::vector<uint8_t> & arena, std::vector<binding_plan> & plans) {
+    auto plan = plan_bindings(operands_of(d), device_->caps());
+    if (!plan.ok()) {
+        return status::failure(d.label + ": " + plan.why().text());
+    }
+    std::vector<uint32_t> words;
+    uint64_t              groups  = 0;
+    const uint32_t *      offsets = plan->residual.data();
+    for (const dispatch * job : jobs_of(d)) {
+        append_params(words, *job, offsets);
+        groups += job->groups;
+        offsets += job->operands.size();
+    }
     const size_t bytes = words.size() * sizeof(uint32_t);
     if (bytes > kernel_cache::params_bytes) {
         return status::failure(d.label + ": too many parameters");
     }
     const uint32_t limit = device_->caps().max_groups;
-    const uint64_t x     = std::min<uint64_t>(d.groups, limit);
-    const uint64_t y     = (d.groups + x - 1) / x;
-    if (y > limit || d.groups > UINT32_MAX) {
+    const uint64_t x     = std::min<uint64_t>(groups, limit);
+    const uint64_t y     = (groups + x - 1) / x;
+    if (y > limit || groups > UINT32_MAX) {
         return status::failure(d.label + ": more workgroups than this device can run");
     }
     const size_t alignment = std::max<size_t>(device_->caps().uniform_alignment, 16);

@@ -8,6 +8,9 @@ namespace gpu {
 
 class profiler;
 
+// Of all parameters of a dispatch; kernel_cache::params_bytes at most.
+size_t params_bytes(const dispatch & d);
+
 class program {
 public:
     // Compiles what is missing (all kernels at once) and uploads the parameters.

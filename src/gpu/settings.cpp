@@ -46,6 +46,7 @@ static status read_disabled(settings & s) {
     } features[] = {
         { "f16", &s.no_f16 },
         { "subgroups", &s.no_subgroups },
+        { "subgroup_size", &s.no_subgroup_size },
         { "subgroup_matrix", &s.no_subgroup_matrix },
         { "packed_dot", &s.no_packed_dot },
         { "fusion", &s.no_fusion },
@@ -63,20 +64,30 @@ static status read_disabled(settings & s) {
             }
         }
         if (!known) {
-            return status::failure(format("GGML_WEBGPU_DISABLE names '%s'; known are f16, subgroups, subgroup_matrix, packed_dot, "
-                                          "fusion and timestamps, separated by commas", std::string(name).c_str()));
+            return status::failure(format("GGML_WEBGPU_DISABLE names '%s'; known are f16, subgroups, subgroup_size, "
+                                          "subgroup_matrix, packed_dot, fusion and timestamps, separated by commas", std::string(name).c_str()));
         }
     }
     return {};
+}
+
+static status read_limits(settings & s) {
+    const std::string_view text = variable("GGML_WEBGPU_LIMITS");
+    if (text.empty() || text == "webgpu-default") {
+        s.default_limits = !text.empty();
+        return {};
+    }
+    return status::failure(format("GGML_WEBGPU_LIMITS is '%s', but only webgpu-default is understood", text.data()));
 }
 
 result<settings> read_settings() {
     settings s;
     s.library = variable("GGML_WEBGPU_LIBRARY");
     s.adapter = variable("GGML_WEBGPU_ADAPTER");
-    for (status read : { read_disabled(s), read_bytes("GGML_WEBGPU_MAX_BINDING", s.max_binding), read_switch("GGML_WEBGPU_DEBUG", s.debug),
-                         read_switch("GGML_WEBGPU_PROFILE", s.profile), read_switch("GGML_WEBGPU_VALIDATE", s.validate),
-                         read_switch("GGML_WEBGPU_CHECK_KERNELS", s.check_kernels) }) {
+    for (status read : { read_disabled(s), read_limits(s), read_bytes("GGML_WEBGPU_MAX_BINDING", s.max_binding),
+                         read_switch("GGML_WEBGPU_DEBUG", s.debug), read_switch("GGML_WEBGPU_PROFILE", s.profile),
+                         read_switch("GGML_WEBGPU_VALIDATE", s.validate), read_switch("GGML_WEBGPU_CHECK_KERNELS", s.check_kernels),
+                         read_switch("GGML_WEBGPU_LIST_KERNELS", s.list_kernels) }) {
         if (!read.ok()) {
             return read;
         }

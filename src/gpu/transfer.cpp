@@ -173,25 +173,41 @@ private:
 };
 
 status device::read(const buffer_ref & from, uint64_t offset, void * data, uint64_t size) {
-    uint8_t * bytes = static_cast<uint8_t *>(data);
-    while (size > 0) {
-        const uint64_t n = std::min(size, chunk_bytes);
-        if (status s = read_chunk(from, offset, bytes, n); !s.ok()) {
-            return s;
-        }
-        bytes += n;
-        offset += n;
-        size -= n;
-    }
-    return {};
+    return read(std::vector<range>{ { from, offset, data, size } });
 }
 
-status device::read_chunk(const buffer_ref & from, uint64_t offset, uint8_t * data, uint64_t size) {
-    const uint64_t begin = offset / 4 * 4;
-    const uint64_t bytes = (offset - begin + size + 3) / 4 * 4;
-    staging_lease  staging(*this, bytes);
-    status         copied = encode("readback", [&](WGPUCommandEncoder e) {
-        wgpu().CommandEncoderCopyBufferToBuffer(e, from->handle(), begin, staging.handle(), 0, bytes);
+status device::read(const std::vector<range> & ranges) {
+    std::vector<range> together = ranges;
+    range &            first    = together.front();
+    while (first.size > chunk_bytes) {
+        if (status s = read_together({ { first.from, first.offset, first.data, chunk_bytes } }); !s.ok()) {
+            return s;
+        }
+        first.data = static_cast<uint8_t *>(first.data) + chunk_bytes;
+        first.offset += chunk_bytes;
+        first.size -= chunk_bytes;
+    }
+    together.erase(std::remove_if(together.begin(), together.end(), [](const range & r) { return r.size == 0; }), together.end());
+    return together.empty() ? status() : read_together(together);
+}
+
+// Bytes of a range's whole words.
+static uint64_t word_bytes(const device::range & r) {
+    return (r.offset % 4 + r.size + 3) / 4 * 4;
+}
+
+status device::read_together(const std::vector<range> & ranges) {
+    uint64_t bytes = 0;
+    for (const range & r : ranges) {
+        bytes += word_bytes(r);
+    }
+    staging_lease staging(*this, bytes);
+    status        copied = encode("readback", [&](WGPUCommandEncoder e) {
+        uint64_t at = 0;
+        for (const range & r : ranges) {
+            wgpu().CommandEncoderCopyBufferToBuffer(e, r.from->handle(), r.offset / 4 * 4, staging.handle(), at, word_bytes(r));
+            at += word_bytes(r);
+        }
     });
     if (!copied.ok()) {
         staging.discard();
@@ -211,14 +227,24 @@ status device::read_chunk(const buffer_ref & from, uint64_t offset, uint8_t * da
         a.message  = text(message);
         a.done     = true;
     };
-    wait_for(wgpu().BufferMapAsync(staging.handle(), WGPUMapMode_Read, 0, bytes, callback), got.done, handle_);
-    const void * mapped = got.mapped ? wgpu().BufferGetConstMappedRange(staging.handle(), 0, bytes) : nullptr;
+    // A software device needs the processor that watching would take.
+    const bool                     watch = caps().type != capabilities::kind::software;
+    const std::chrono::nanoseconds usual(watch ? usual_read_ns_.load() : 0);
+    const auto                     begin = std::chrono::steady_clock::now();
+    wait_for(wgpu().BufferMapAsync(staging.handle(), WGPUMapMode_Read, 0, bytes, callback), got.done, handle_, usual);
+    const std::chrono::nanoseconds lasted = std::chrono::steady_clock::now() - begin;
+    usual_read_ns_ = usual_read_ns_ == 0 ? lasted.count() : (3 * usual_read_ns_ + lasted.count()) / 4;
+
+    const auto * mapped = static_cast<const uint8_t *>(got.mapped ? wgpu().BufferGetConstMappedRange(staging.handle(), 0, bytes) : nullptr);
     if (mapped == nullptr) {
         staging.discard();
         const status s = health();
         return s.ok() ? status::failure("reading back from the GPU failed: " + got.message) : s;
     }
-    std::memcpy(data, static_cast<const uint8_t *>(mapped) + (offset - begin), size);
+    for (const range & r : ranges) {
+        std::memcpy(r.data, mapped + r.offset % 4, r.size);
+        mapped += word_bytes(r);
+    }
     wgpu().BufferUnmap(staging.handle());
     return health();
 }

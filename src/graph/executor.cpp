@@ -1,9 +1,11 @@
 #include "graph/executor.h"
 
 #include "gpu/log.h"
+#include "graph/beside.h"
 #include "graph/memory.h"
 #include "graph/sharing.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ggml-impl.h>
 
@@ -12,7 +14,7 @@ namespace graph {
 static constexpr size_t   max_kept_programs = 32;
 static constexpr uint32_t debug_slots       = 256;
 
-executor::executor(std::shared_ptr<gpu::device> on) : device_(std::move(on)) {
+executor::executor(std::shared_ptr<gpu::device> on, fusions & of_device) : device_(std::move(on)), fusions_(of_device) {
     if (device_->user().profile) {
         profiler_ = std::make_unique<gpu::profiler>(device_);
     }
@@ -21,6 +23,11 @@ executor::executor(std::shared_ptr<gpu::device> on) : device_(std::move(on)) {
 executor::~executor() {
     (void) synchronize();
     gpu::log(gpu::log_level::debug, "kernels compiled: %zu", device_->kernels().compiled());
+    if (device_->user().list_kernels) {
+        for (const std::string & key : device_->kernels().keys()) {
+            std::fprintf(stderr, "ggml-webgpu: kernel %s\n", key.c_str());
+        }
+    }
     if (profiler_ != nullptr) {
         // Asked for by the user, so it does not go through the host's log, which many programs silence.
         std::fputs(profiler_->report().c_str(), stderr);
@@ -51,19 +58,21 @@ static bool computes(const ggml_tensor * node) {
 // Everything a plan depends on. Equal signatures mean equal programs.
 static std::vector<uint64_t> signature_of(const ggml_cgraph * graph) {
     std::vector<uint64_t> words;
-    words.reserve(static_cast<size_t>(graph->n_nodes) * 48);
+    words.reserve(static_cast<size_t>(graph->n_nodes) * 52);
     for (int i = 0; i < graph->n_nodes; i++) {
         const ggml_tensor * node = graph->nodes[i];
         if (!computes(node)) {
             continue;
         }
         words.push_back(node->op);
+        words.push_back(static_cast<uint64_t>(node->flags));  // an output is never fused away
         describe(words, node);
         const auto * op_params = reinterpret_cast<const uint64_t *>(node->op_params);
         words.insert(words.end(), op_params, op_params + GGML_MAX_OP_PARAMS / sizeof(uint64_t));
-        for (const ggml_tensor * src : node->src) {
-            if (src != nullptr) {
-                describe(words, src);
+        for (uint64_t s = 0; s < GGML_MAX_SRC; s++) {
+            if (node->src[s] != nullptr) {
+                words.push_back(s);
+                describe(words, node->src[s]);
             }
         }
     }
@@ -74,16 +83,17 @@ static std::vector<uint64_t> signature_of(const ggml_cgraph * graph) {
 // planning
 //
 
-gpu::status executor::reserve_scratch(uint64_t bytes) {
-    if (bytes == 0 || (scratch_ != nullptr && scratch_->size() >= bytes)) {
+// Memory that all programs share, grown to `bytes`.
+gpu::status executor::reserve(gpu::buffer_ref & memory, uint64_t bytes, const char * name) {
+    if (bytes == 0 || (memory != nullptr && memory->size() >= bytes)) {
         return {};
     }
-    programs_.clear();  // they are bound to the old scratch memory
-    auto memory = device_->create_buffer(bytes, "scratch");
-    if (memory.ok()) {
-        scratch_ = *memory;
+    programs_.clear();  // they are bound to the old memory
+    auto made = device_->create_buffer(bytes, name);
+    if (made.ok()) {
+        memory = *made;
     }
-    return memory.why();
+    return made.why();
 }
 
 // Memory for kernels that print, if the plan has one.
@@ -115,27 +125,43 @@ gpu::status executor::print_debug() {
     return device_->fill(debug_, 0, 0, sizeof values);
 }
 
+// ADAMW updates its moments too, which are sources; all other ops write their results alone.
+static bool writes_sources(const ggml_tensor * node) {
+    return node->op == GGML_OP_OPT_STEP_ADAMW;
+}
+
+static bool written_by(const std::vector<const ggml_tensor *> & nodes, const ggml_tensor * t) {
+    return std::any_of(nodes.begin(), nodes.end(), [=](const ggml_tensor * node) { return writes_sources(node) || overlap(node, t); });
+}
+
 gpu::dispatch executor::resolve(const ops::step & s, const planned_node & of, bool & faults) {
     gpu::dispatch d;
     d.kernel = s.kernel;
     d.values = s.params;
     d.groups = s.groups;
     d.label  = of.name + " " + s.kernel.shader();
+    d.joins  = s.joins;
     for (const ops::operand & o : s.operands) {
-        gpu::operand bound{ o.name, nullptr, o.offset, o.size, o.type, o.wide, o.atomic, o.pairs };
+        gpu::operand bound{ o.name, nullptr, o.offset, o.size, o.type, o.wide, o.atomic, o.pairs, o.floats };
         switch (o.where) {
             case ops::operand::kind::tensor:
-                bound.memory = memory_of(o.tensor);
-                bound.offset = offset_of(o.tensor);
-                bound.size   = ops::span(o.tensor);
+                bound.memory  = memory_of(o.tensor);
+                bound.offset  = offset_of(o.tensor);
+                bound.size    = ops::span(o.tensor);
+                bound.written = written_by(of.nodes, o.tensor);
                 break;
             case ops::operand::kind::scratch:
                 bound.memory = scratch_;
                 break;
+            case ops::operand::kind::prepared:
+                bound.memory  = prepared_;
+                bound.written = o.written;
+                break;
             case ops::operand::kind::fault:
-                bound.memory = fault_;
-                bound.size   = sizeof(uint32_t);
-                faults       = true;
+                bound.memory  = fault_;
+                bound.size    = sizeof(uint32_t);
+                bound.written = false;  // atomically, in any order
+                faults        = true;
                 break;
             case ops::operand::kind::debug:
                 bound.memory = debug_;
@@ -145,6 +171,16 @@ gpu::dispatch executor::resolve(const ops::step & s, const planned_node & of, bo
         d.operands.push_back(std::move(bound));
     }
     return d;
+}
+
+static uint64_t prepared_bytes(const ops::plan & plan) {
+    uint64_t bytes = 0;
+    for (const ops::step & s : plan.steps) {
+        for (const ops::operand & o : s.operands) {
+            bytes = std::max(bytes, o.where == ops::operand::kind::prepared ? o.offset + o.size : 0);
+        }
+    }
+    return bytes;
 }
 
 // Null, or the operand that lies outside the device.
@@ -160,50 +196,63 @@ static const ggml_tensor * outside(const ops::plan & plan) {
 }
 
 static void log_step(const executor::planned_node & of, const ops::step & s) {
-    std::string line = gpu::format("%s '%s' %s groups=%llu", of.name.c_str(), of.first->name, s.kernel.shader().c_str(), (unsigned long long) s.groups);
+    std::string line = gpu::format("%s '%s' %s groups=%llu", of.name.c_str(), of.nodes[0]->name, s.kernel.shader().c_str(), (unsigned long long) s.groups);
     for (const ops::operand & o : s.operands) {
         line += std::string(" ") + o.name + ":" + o.type;
         if (o.tensor != nullptr) {
-            line += gpu::format("[%lld,%lld,%lld,%lld]", (long long) o.tensor->ne[0], (long long) o.tensor->ne[1], (long long) o.tensor->ne[2],
-                                (long long) o.tensor->ne[3]);
+            line += gpu::format("[%lld,%lld,%lld,%lld]@%llu+%llx", (long long) o.tensor->ne[0], (long long) o.tensor->ne[1], (long long) o.tensor->ne[2],
+                                (long long) o.tensor->ne[3], (unsigned long long) memory_id(o.tensor), (unsigned long long) offset_of(o.tensor));
         }
     }
     gpu::log(gpu::log_level::debug, "%s", line.c_str());
 }
 
-gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph * graph, bool & faults) {
+static void log_joined(const std::vector<gpu::dispatch> & dispatches) {
+    for (const gpu::dispatch & d : dispatches) {
+        if (!d.beside.empty()) {
+            gpu::log(gpu::log_level::debug, "side by side: %s", d.label.c_str());
+        }
+    }
+}
+
+gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph * graph, kept & into) {
+    const bool                fuse = into.fuses;
     std::vector<planned_node> plans;
     shared_preparation        sharing;
-    uint64_t                  scratch = 0;
+    uint64_t                  scratch = 0, prepared = 0;
     for (int i = 0; i < graph->n_nodes;) {
         const ggml_tensor * node = graph->nodes[i];
         if (!computes(node)) {
             i++;
             continue;
         }
-        ops::fused together;
-        if (!device_->user().no_fusion) {
-            together = ops::plan_fused(device_->caps(), graph, i);
-        }
-        if (together.nodes == 0) {
-            together = { 1, ops::plan_node(device_->caps(), node), ggml_op_desc(node) };
+        ops::fused together = fuse ? ops::plan_fused(device_->caps(), graph, i) : ops::fused();
+        std::string name;
+        if (together.nodes != 0) {
+            name = ops::fusion_name(together.pattern);
+            into.fused[together.pattern]++;
+        } else {
+            name     = ggml_op_desc(node);
+            together = { 1, ops::plan_node(device_->caps(), node) };
         }
         if (!together.steps.supported()) {
-            return gpu::status::failure(gpu::format("%s '%s' cannot run: %s", together.name.c_str(), node->name, together.steps.why.c_str()));
+            return gpu::status::failure(gpu::format("%s '%s' cannot run: %s", name.c_str(), node->name, together.steps.why.c_str()));
         }
         if (const ggml_tensor * t = outside(together.steps)) {
             return gpu::status::failure(
-                gpu::format("%s '%s' uses '%s', which is not in this device's memory", together.name.c_str(), node->name, t->name));
+                gpu::format("%s '%s' uses '%s', which is not in this device's memory", name.c_str(), node->name, t->name));
         }
         if (gpu::status s = reserve_debug(together.steps); !s.ok()) {
             return s;
         }
-        scratch = std::max(scratch, together.steps.scratch);
-        if (!device_->user().no_fusion) {
+        scratch  = std::max(scratch, together.steps.scratch);
+        prepared = std::max(prepared, prepared_bytes(together.steps));
+        if (fuse) {
+            ops::quantise_for_product(device_->caps(), graph, i + together.nodes - 1, together.steps);
             sharing.share(together.steps, graph->nodes + i, graph->nodes + i + together.nodes);
         }
+        plans.push_back({ { graph->nodes + i, graph->nodes + i + together.nodes }, std::move(name), std::move(together.steps) });
         i += together.nodes;
-        plans.push_back({ node, std::move(together.name), std::move(together.steps) });
     }
     if (fault_ == nullptr) {
         auto memory = device_->create_buffer(sizeof(uint32_t), "fault");
@@ -212,7 +261,10 @@ gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph *
         }
         fault_ = *memory;
     }
-    if (gpu::status s = reserve_scratch(scratch); !s.ok()) {
+    if (gpu::status s = reserve(scratch_, scratch, "scratch"); !s.ok()) {
+        return s;
+    }
+    if (gpu::status s = reserve(prepared_, prepared, "prepared"); !s.ok()) {
         return s;
     }
     std::vector<gpu::dispatch> dispatches;
@@ -221,22 +273,38 @@ gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph *
             if (device_->user().debug) {
                 log_step(p, s);
             }
-            dispatches.push_back(resolve(s, p, faults));
+            dispatches.push_back(resolve(s, p, into.faults));
+        }
+    }
+    if (fuse) {
+        dispatches = put_side_by_side(std::move(dispatches), device_->caps());
+        if (device_->user().debug) {
+            log_joined(dispatches);
         }
     }
     return dispatches;
 }
 
 gpu::result<executor::kept *> executor::program_for(const ggml_cgraph * graph) {
-    signature of = signature_of(graph);
-    for (auto it = programs_.begin(); it != programs_.end(); ++it) {
-        if (it->of == of) {
-            programs_.splice(programs_.begin(), programs_, it);
-            return &programs_.front();
+    const bool fuse = fusions_.enabled();
+    const auto find = [&](auto matches) {
+        const auto found = std::find_if(programs_.begin(), programs_.end(), [&](const kept & k) { return k.fuses == fuse && matches(k); });
+        if (found != programs_.end()) {
+            programs_.splice(programs_.begin(), programs_, found);
         }
+        return found != programs_.end();
+    };
+    // ggml's scheduler numbers the graphs that it prepares: equal numbers mean equal graphs.
+    if (graph->uid != 0 && find([&](const kept & k) { return k.uid == graph->uid; })) {
+        return &programs_.front();
     }
-    bool faults     = false;
-    auto dispatches = plan_graph(graph, faults);
+    signature of = signature_of(graph);
+    if (find([&](const kept & k) { return k.of == of; })) {
+        programs_.front().uid = graph->uid;
+        return &programs_.front();
+    }
+    kept fresh{ .uid = graph->uid, .of = std::move(of), .fuses = fuse, .runs = nullptr };
+    auto dispatches = plan_graph(graph, fresh);
     if (!dispatches.ok()) {
         return dispatches.why();
     }
@@ -244,7 +312,8 @@ gpu::result<executor::kept *> executor::program_for(const ggml_cgraph * graph) {
     if (!made.ok()) {
         return made.why();
     }
-    programs_.push_front({ std::move(of), std::move(*made), faults });
+    fresh.runs = std::move(*made);
+    programs_.push_front(std::move(fresh));
     if (programs_.size() > max_kept_programs) {
         programs_.pop_back();
     }
@@ -264,6 +333,7 @@ gpu::status executor::compute(const ggml_cgraph * graph) {
         return found.why();
     }
     fault_pending_ = fault_pending_ || (*found)->faults;
+    fusions_.add((*found)->fused);
     return (*found)->runs->submit(profiler_.get());
 }
 
@@ -273,18 +343,36 @@ gpu::status executor::synchronize() {
             return s;
         }
     }
-    if (!fault_pending_) {
-        return device_->wait_idle();
+    const uint32_t met = std::exchange(fault_met_, 0);
+    if (fault_pending_ || met != 0) {
+        return report_fault(met);
     }
-    fault_pending_  = false;
-    uint32_t    met = 0;
-    gpu::status s   = device_->read(fault_, 0, &met, sizeof met);
-    if (!s.ok() || met == 0) {
-        return s;
+    return device_->wait_idle();
+}
+
+gpu::status executor::report_fault(uint32_t met) {
+    if (fault_pending_) {
+        fault_pending_ = false;
+        if (gpu::status s = device_->read(fault_, 0, &met, sizeof met); !s.ok()) {
+            return s;
+        }
+    }
+    if (met == 0) {
+        return {};
     }
     (void) device_->fill(fault_, 0, 0, sizeof met);
     return gpu::status::failure(gpu::format("%s met a row index out of range; that row was neither read nor written",
                                             ggml_op_name(static_cast<ggml_op>(met - 1))));
+}
+
+gpu::status executor::read(const ggml_tensor * tensor, void * data, uint64_t offset, uint64_t size) {
+    std::vector<gpu::device::range> ranges = { { memory_of(tensor), offset_of(tensor) + offset, data, size } };
+    if (fault_pending_) {  // saves synchronize a round trip
+        ranges.push_back({ fault_, 0, &fault_met_, sizeof fault_met_ });
+    }
+    gpu::status s  = device_->read(ranges);
+    fault_pending_ = fault_pending_ && !s.ok();
+    return s;
 }
 
 }  // namespace graph

@@ -1,5 +1,7 @@
 #include "graph/memory.h"
 
+#include "ops/plan.h"
+
 namespace graph {
 
 void * buffer_base(ggml_backend_buffer_t) {
@@ -16,6 +18,11 @@ const gpu::buffer_ref & memory_of(ggml_backend_buffer_t buffer) {
 
 const gpu::buffer_ref & memory_of(const ggml_tensor * tensor) {
     return memory_of(tensor->view_src != nullptr ? tensor->view_src->buffer : tensor->buffer);
+}
+
+bool overlap(const ggml_tensor * a, const ggml_tensor * b) {
+    const uint64_t a_begin = offset_of(a), b_begin = offset_of(b);
+    return memory_of(a) == memory_of(b) && a_begin < b_begin + ops::span(b) && b_begin < a_begin + ops::span(a);
 }
 
 }  // namespace graph

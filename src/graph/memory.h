@@ -27,6 +27,9 @@ const gpu::buffer_ref & memory_of(ggml_backend_buffer_t buffer);
 // The GPU memory of a tensor (of the tensor it is a view of), null if it lies elsewhere.
 const gpu::buffer_ref & memory_of(const ggml_tensor * tensor);
 
+// The two share bytes.
+bool overlap(const ggml_tensor * a, const ggml_tensor * b);
+
 // Bytes from the buffer's start to the tensor's first value.
 inline uint64_t offset_of(const ggml_tensor * tensor) {
     return static_cast<uint64_t>(static_cast<const char *>(tensor->data) - base_address());

@@ -35,13 +35,12 @@ static const ggml_tensor * source_of(const ops::step & s) {
     return found->tensor;
 }
 
-static bool overlap(const ggml_tensor * a, const ggml_tensor * b) {
-    const uint64_t a_begin = offset_of(a), b_begin = offset_of(b);
-    return memory_of(a) == memory_of(b) && a_begin < b_begin + ops::span(b) && b_begin < a_begin + ops::span(a);
+static bool uses(const ops::step & s, ops::operand::kind where) {
+    return std::any_of(s.operands.begin(), s.operands.end(), [=](const ops::operand & o) { return o.where == where; });
 }
 
-static bool uses_scratch(const ops::step & s) {
-    return std::any_of(s.operands.begin(), s.operands.end(), [](const ops::operand & o) { return o.where == ops::operand::kind::scratch; });
+static bool uses_scratch(const ops::plan & plan) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), [](const ops::step & s) { return uses(s, ops::operand::kind::scratch); });
 }
 
 void shared_preparation::share(ops::plan & plan, ggml_tensor * const * begin, ggml_tensor * const * end) {
@@ -50,17 +49,21 @@ void shared_preparation::share(ops::plan & plan, ggml_tensor * const * begin, gg
     }
     const bool prepares = plan.steps.size() > 1 && plan.steps.front().prepares;
     if (prepares) {
-        held now{ key_of(plan.steps.front()), source_of(plan.steps.front()) };
+        const ops::step & first = plan.steps.front();
+        held              now{ key_of(first), source_of(first), uses(first, ops::operand::kind::scratch) };
         if (held_.has_value() && held_->key == now.key) {
             plan.steps.erase(plan.steps.begin());
         }
         held_ = std::move(now);
-    } else if (std::any_of(plan.steps.begin(), plan.steps.end(), uses_scratch)) {
+    } else if (held_.has_value() && held_->in_scratch && uses_scratch(plan)) {
         held_.reset();
     }
     // The nodes' own results may lie where the source was.
     if (held_.has_value() && std::any_of(begin, end, [&](const ggml_tensor * node) { return overlap(node, held_->source); })) {
         held_.reset();
+    }
+    if (plan.prepared.has_value()) {
+        held_ = { key_of(*plan.prepared), source_of(*plan.prepared), false };
     }
 }
 

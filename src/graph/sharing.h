@@ -1,5 +1,5 @@
-// Products that read the same tensor share its prepared form (quantised columns in scratch memory): a step that would
-// prepare once more what scratch memory still holds is left out.
+// Products that read the same tensor share its prepared form (columns quantised, or packed for matrices): a step that would
+// prepare once more what is still there is left out. So is one whose work the op that made the tensor has done (plan.prepared).
 #pragma once
 
 #include "ops/plan.h"
@@ -16,8 +16,9 @@ public:
 
 private:
     struct held {
-        std::string         key;     // of the step that wrote scratch memory
-        const ggml_tensor * source;  // from which
+        std::string         key;         // of the step that prepared
+        const ggml_tensor * source;      // from this
+        bool                in_scratch;  // which any plan may overwrite
     };
 
     std::optional<held> held_;

@@ -10,11 +10,17 @@ namespace ops {
 
 // The plan of the nodes [first, first + nodes), `nodes` being 0 if no pattern begins at `first`.
 struct fused {
-    int         nodes = 0;
-    plan        steps;
-    std::string name;  // "RMS_NORM+MUL"
+    int    nodes = 0;
+    plan   steps;
+    size_t pattern = 0;
 };
 
+inline constexpr size_t fusion_patterns = 3;
+const char *            fusion_name(size_t pattern);  // "RMS_NORM+MUL"
+
 fused plan_fused(const gpu::capabilities & caps, const ggml_cgraph * graph, int first);
+
+// Where a product soon after `last` reads the result of this plan of nodes up to `last`: lets the plan quantise it on the way.
+void quantise_for_product(const gpu::capabilities & caps, const ggml_cgraph * graph, int last, plan & p);
 
 }  // namespace ops

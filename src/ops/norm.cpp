@@ -38,6 +38,7 @@ static step normalise(const char * kind, const row_layout & rows, const ggml_ten
     s.params.add("rows", rows.count).add("src_step", rows.src_step).add("dst_step", rows.dst_step);
     s.params.add("src_nb", nb(src)).add("dst_nb", nb(dst)).add("slab_ne", ne(dst));
     s.groups = uint64_t(rows.count[0]) * rows.count[1] * rows.count[2] * rows.count[3];
+    s.joins  = true;
     return s;
 }
 
@@ -74,6 +75,7 @@ plan plan_rms_norm_fused(const ggml_tensor * norm, const norm_fusion & with, con
         s.params.add("addend_nb", nb(with.addend)).add("sum_nb", nb(with.sum));
     }
     s.groups = rows(dst);
+    s.joins  = true;
     return s;
 }
 

@@ -37,6 +37,14 @@ operand bind_scratch(const char * name, uint64_t offset, uint64_t size, const ch
     return o;
 }
 
+operand bind_prepared(const char * name, uint64_t size, bool written) {
+    operand o{ name };
+    o.where   = operand::kind::prepared;
+    o.size    = size;
+    o.written = written;
+    return o;
+}
+
 operand bind_fault() {
     operand o{ "fault" };
     o.where  = operand::kind::fault;
@@ -90,24 +98,30 @@ bool is_float(ggml_type type) {
     return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
 }
 
-// The quantised types of src/shaders/codecs.
+// The quantised types of src/shaders/codecs, with the threads that encode a block together; 0: it can only be read.
 static constexpr struct {
     ggml_type type;
-    bool      encodes;
+    uint32_t  encoders;
 } block_types[] = {
-    { GGML_TYPE_Q4_0, true },     { GGML_TYPE_Q4_1, true },    { GGML_TYPE_Q5_0, true },   { GGML_TYPE_Q5_1, true },     { GGML_TYPE_Q8_0, true },
-    { GGML_TYPE_Q1_0, true },     { GGML_TYPE_Q2_0, true },    { GGML_TYPE_MXFP4, true },  { GGML_TYPE_NVFP4, true },    { GGML_TYPE_Q2_K, true },
-    { GGML_TYPE_Q3_K, true },     { GGML_TYPE_Q4_K, true },    { GGML_TYPE_Q5_K, true },   { GGML_TYPE_Q6_K, true },     { GGML_TYPE_TQ1_0, true },
-    { GGML_TYPE_TQ2_0, true },    { GGML_TYPE_IQ2_XXS, false }, { GGML_TYPE_IQ2_XS, false }, { GGML_TYPE_IQ2_S, false },  { GGML_TYPE_IQ3_XXS, false },
-    { GGML_TYPE_IQ3_S, false },   { GGML_TYPE_IQ1_S, false },  { GGML_TYPE_IQ1_M, false }, { GGML_TYPE_IQ4_NL, true },   { GGML_TYPE_IQ4_XS, true },
+    { GGML_TYPE_Q4_0, 1 },  { GGML_TYPE_Q4_1, 1 },     { GGML_TYPE_Q5_0, 1 },    { GGML_TYPE_Q5_1, 1 },   { GGML_TYPE_Q8_0, 1 },
+    { GGML_TYPE_Q1_0, 1 },  { GGML_TYPE_Q2_0, 1 },     { GGML_TYPE_MXFP4, 1 },   { GGML_TYPE_NVFP4, 1 },  { GGML_TYPE_Q2_K, 1 },
+    { GGML_TYPE_Q3_K, 1 },  { GGML_TYPE_Q4_K, 1 },     { GGML_TYPE_Q5_K, 1 },    { GGML_TYPE_Q6_K, 1 },   { GGML_TYPE_TQ1_0, 1 },
+    { GGML_TYPE_TQ2_0, 1 }, { GGML_TYPE_IQ2_XXS, 32 }, { GGML_TYPE_IQ2_XS, 32 }, { GGML_TYPE_IQ2_S, 32 }, { GGML_TYPE_IQ3_XXS, 32 },
+    { GGML_TYPE_IQ3_S, 32 }, { GGML_TYPE_IQ1_S, 32 },  { GGML_TYPE_IQ1_M, 32 },  { GGML_TYPE_IQ4_NL, 1 }, { GGML_TYPE_IQ4_XS, 1 },
 };
 
 bool is_block(ggml_type type) {
     return std::any_of(std::begin(block_types), std::end(block_types), [=](const auto & known) { return known.type == type; });
 }
 
-bool has_encoder(ggml_type type) {
-    return std::any_of(std::begin(block_types), std::end(block_types), [=](const auto & known) { return known.type == type && known.encodes; });
+std::optional<encoder> encoder_of(ggml_type type) {
+    for (const auto & known : block_types) {
+        if (known.type == type && known.encoders > 0) {
+            const bool together = known.encoders > 1;
+            return encoder{ together ? known.encoders : 64, static_cast<uint32_t>(ggml_blck_size(type)) / known.encoders, together };
+        }
+    }
+    return std::nullopt;
 }
 
 shape ne(const ggml_tensor * t) {

@@ -11,14 +11,15 @@
 #include <array>
 #include <ggml.h>
 #include <list>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace ops {
 
-// A kernel operand: a tensor, a range of the plan's scratch memory, or the fault word.
+// A kernel operand: a tensor, a range of the plan's scratch memory or of what was prepared for several plans, or the fault word.
 struct operand {
-    enum class kind { tensor, scratch, fault, debug };
+    enum class kind { tensor, scratch, prepared, fault, debug };
 
     const char *        name;
     kind                where  = kind::tensor;
@@ -27,9 +28,10 @@ struct operand {
     bool                wide   = false;
     bool                atomic = false;
     bool                pairs  = false;
-    uint64_t            offset = 0;  // scratch: bytes from its start
-    uint64_t            size   = 0;  // scratch: bytes
-
+    bool                floats = false;
+    uint64_t            offset = 0;  // scratch, prepared: bytes from its start
+    uint64_t            size   = 0;  // and bytes
+    bool                written = true;  // prepared: or only read
 };
 
 // A tensor under the name the shader knows it by.
@@ -40,6 +42,8 @@ operand bind_source(const char * name, const ggml_tensor * tensor, bool in_quads
 operand bind_dest(const char * name, const ggml_tensor * tensor, bool in_quads);
 // Memory for the steps of one plan: `offset` from plan.scratch's start, a multiple of 256.
 operand bind_scratch(const char * name, uint64_t offset, uint64_t size, const char * type = "f32");
+// Memory that a step which prepares writes and later plans may read again: nothing else is ever written there.
+operand bind_prepared(const char * name, uint64_t size, bool written);
 // One word; a kernel that meets an index out of range stores 1 + the op's number there and touches nothing else.
 operand bind_fault();
 // Slots for values that a kernel under development wants printed, see shaders/lib/debug.wgsl.
@@ -50,7 +54,8 @@ struct step {
     std::vector<operand> operands;
     gpu::params          params;
     uint64_t             groups = 0;  // workgroups; 0 = nothing to do
-    bool                 prepares = false;  // writes scratch memory from its only tensor, for the plan's other steps, which leave it as it is
+    bool                 prepares = false;  // from its only tensor, for the plan's other steps; see graph/sharing.h
+    bool                 joins    = false;  // small enough to run beside others, see graph/beside.h
 };
 
 struct plan {
@@ -58,6 +63,7 @@ struct plan {
     uint64_t                scratch = 0;  // bytes
     std::string             why;          // not empty: unsupported
     std::list<ggml_tensor>  slices;       // tensors made for the plan, see split.h
+    std::optional<step>     prepared;     // the preparation that later plans need not do: these steps leave its result as well
 
     plan() = default;
     plan(step only) { steps.push_back(std::move(only)); }
@@ -80,7 +86,15 @@ void append(plan & whole, plan part);
 const char * codec(ggml_type type);
 bool         is_float(ggml_type type);  // f32, f16, bf16
 bool         is_block(ggml_type type);  // quantised, with a codec
-bool         has_encoder(ggml_type type);  // quantised, with a codec that can quantise
+
+// How blocks of a quantised type are made: each thread makes its own, or a workgroup makes one together.
+struct encoder {
+    uint32_t threads;   // of a workgroup
+    uint32_t values;    // that a thread takes
+    bool     together;
+};
+// None if the codec can only read.
+std::optional<encoder> encoder_of(ggml_type type);
 
 using shape = std::array<uint32_t, 4>;
 

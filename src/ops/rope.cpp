@@ -1,6 +1,9 @@
 // Rotary position embedding, forward and backward.
+#include "ops/rope.h"
+
 #include "ops/families.h"
 #include "ops/row_wise.h"
+#include "ops/rows.h"
 
 #include <cmath>
 
@@ -81,7 +84,27 @@ plan plan_rope(const gpu::capabilities &, const ggml_tensor * dst) {
     s.params.add("direction", dst->op == GGML_OP_ROPE_BACK ? -1.0f : 1.0f);
     s.params.add("sections", sections).add("work", work).add("src_nb", nb(src)).add("dst_nb", nb(dst));
     s.groups = groups_for(uint64_t(work[0]) * ne1 * ne2 * ne3, threads);
+    s.joins  = true;
     return s;
+}
+
+plan plan_rope_set_rows(const gpu::capabilities & caps, const ggml_tensor * rope, const ggml_tensor * set) {
+    const ggml_tensor * rows  = set->src[0];
+    const ggml_tensor * index = set->src[1];
+    const bool          same  = ggml_is_contiguous(rope) && ggml_is_contiguous(rows) && rope->ne[3] == 1 && rows->ne[0] == rope->ne[0] * rope->ne[1] &&
+                      rows->ne[1] == rope->ne[2];
+    if (!same || !is_float(set->type) || (index->type != GGML_TYPE_I32 && index->type != GGML_TYPE_I64)) {
+        return unsupported("rows of %s that are not the tokens of the rotated tensor", ggml_type_name(set->type));
+    }
+    plan p = plan_rope(caps, rope);
+    if (p.supported() && p.steps.size() == 1) {
+        step & s = p.steps[0];
+        s.kernel.define("STORES");
+        s.operands.push_back(bind_dest("cache", set, false));
+        s.params.add("cache_nb", nb(set)).add("head_values", ne(rope)[0]);
+        add_table(s, set, window_of(set, set), index);
+    }
+    return p;
 }
 
 }  // namespace ops

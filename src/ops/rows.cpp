@@ -1,6 +1,7 @@
 // Rows picked by index: GET_ROWS, SET_ROWS, ADD_ID, GET_ROWS_BACK. An index out of range raises the fault word and moves nothing.
+#include "ops/rows.h"
+
 #include "ops/families.h"
-#include "ops/split.h"
 
 namespace ops {
 
@@ -10,8 +11,7 @@ static bool is_index(ggml_type type) {
     return type == GGML_TYPE_I32 || type == GGML_TYPE_I64;
 }
 
-// What rows/index.wgsl reads.
-static void add_table(step & s, const ggml_tensor * node, const table_window & window, const ggml_tensor * index) {
+void add_table(step & s, const ggml_tensor * node, const table_window & window, const ggml_tensor * index) {
     s.operands.push_back(bind("index", index));
     s.operands.push_back(bind_fault());
     s.params.add("op", uint32_t(node->op)).add("begin", window.begin).add("held", window.n).add("whole", window.whole);
@@ -52,13 +52,13 @@ plan plan_get_rows(const gpu::capabilities &, const ggml_tensor * dst) {
 plan plan_set_rows(const gpu::capabilities &, const ggml_tensor * dst) {
     const ggml_tensor * src    = dst->src[0];
     const ggml_tensor * index  = dst->src[1];
-    const bool          encode = has_encoder(dst->type);
+    const auto          encode = encoder_of(dst->type);
     if (!is_float(src->type) || !(encode || is_float(dst->type)) || !is_index(index->type)) {
         return unsupported("%s to rows of %s by %s", ggml_type_name(src->type), ggml_type_name(dst->type), ggml_type_name(index->type));
     }
     const bool     in_quads    = !encode && quads(src) && quads(dst);
-    const uint32_t item_values = encode ? ggml_blck_size(dst->type) : in_quads ? 4 : 1;
-    const uint32_t group_size  = encode ? 64 : threads;
+    const uint32_t item_values = encode ? encode->values : in_quads ? 4 : 1;
+    const uint32_t group_size  = encode ? encode->threads : threads;
     shape          items       = ne(src);
     items[0] /= item_values;
 
@@ -67,6 +67,9 @@ plan plan_set_rows(const gpu::capabilities &, const ggml_tensor * dst) {
     s.operands = { bind_source("src", src, in_quads), bind_dest("dst", dst, in_quads) };
     if (encode) {
         s.kernel.define("ENCODE");
+        if (encode->together) {
+            s.kernel.define("TOGETHER");
+        }
     }
     if (in_quads) {
         s.kernel.define("QUADS");
@@ -75,6 +78,7 @@ plan plan_set_rows(const gpu::capabilities &, const ggml_tensor * dst) {
     s.params.add("src_nb", nb(src)).add("dst_nb", nb(dst));
     add_table(s, dst, window_of(dst, dst), index);
     s.groups = groups_for(count(src) / item_values, group_size);
+    s.joins  = !encode;
     return s;
 }
 
@@ -88,7 +92,7 @@ plan plan_add_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     }
     plan       p;
     const auto windows = windows_that_fit(caps, dst, p.slices), tables = windows_that_fit(caps, table, p.slices);
-    if (windows.empty() || tables.empty() || tables[0].tensor->ne[0] != table->ne[0]) {
+    if (windows.empty() || tables.empty() || tables[0].tensor->ne[0] != table->ne[0] || !fits(caps, index)) {
         return unsupported("a tensor is larger than the binding limit and cannot be cut");
     }
     for (const window & to : windows) {

@@ -3,7 +3,9 @@
 #include "gpu/log.h"
 #include "ops/split.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace ops {
 
@@ -146,6 +148,16 @@ static const entry * find(ggml_op op) {
     return op < GGML_OP_COUNT ? by_op[op] : nullptr;
 }
 
+// Null, or the operand for which there can be no memory.
+static const ggml_tensor * exceeds_buffer(const gpu::capabilities & caps, const ggml_tensor * node) {
+    const auto exceeds = [&](const ggml_tensor * t) { return t != nullptr && ggml_nbytes(t->view_src != nullptr ? t->view_src : t) > caps.max_buffer; };
+    if (exceeds(node)) {
+        return node;
+    }
+    const auto * src = std::find_if(std::begin(node->src), std::end(node->src), exceeds);
+    return src != std::end(node->src) ? *src : nullptr;
+}
+
 plan plan_node(const gpu::capabilities & caps, const ggml_tensor * node) {
     const entry * e = find(node->op);
     if (e == nullptr) {
@@ -153,6 +165,9 @@ plan plan_node(const gpu::capabilities & caps, const ggml_tensor * node) {
     }
     if (ggml_is_empty(node)) {
         return nothing();
+    }
+    if (const ggml_tensor * t = exceeds_buffer(caps, node)) {
+        return unsupported("'%s' is larger than this device's largest buffer, %llu bytes", t->name, (unsigned long long) caps.max_buffer);
     }
     if (e->make != plan_view && e->split != split_rule::own && exceeds_binding(caps, node)) {
         return plan_in_slices(caps, node, e->split, e->make);

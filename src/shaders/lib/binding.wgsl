@@ -7,6 +7,8 @@ fn self_word(i: u32) -> u32 {
     return self_buffer[i >> 2u][i & 3u];
 #elif self_WIDTH == 2
     return self_buffer[i >> 1u][i & 1u];
+#elif self_FLOATS
+    return bitcast<u32>(self_buffer[i]);
 #else
     return self_buffer[i];
 #endif
@@ -36,8 +38,19 @@ fn self_set_word(i: u32, word: u32) {
     self_buffer[i >> 2u][i & 3u] = word;
 #elif self_WIDTH == 2
     self_buffer[i >> 1u][i & 1u] = word;
+#elif self_FLOATS
+    self_buffer[i] = bitcast<f32>(word);
 #else
     self_buffer[i] = word;
+#endif
+}
+
+fn self_set_pair_word(i: u32, words: vec2<u32>) {
+#if self_WIDTH == 2
+    self_buffer[i] = words;
+#else
+    self_set_word(2u * i, words.x);
+    self_set_word(2u * i + 1u, words.y);
 #endif
 }
 

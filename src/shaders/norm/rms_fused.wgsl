@@ -1,5 +1,6 @@
 // dst = src / sqrt(mean(src^2) + eps) * weight, the weight repeated over the rows; one workgroup a row.
 // ADDEND: src + addend in src's place, kept in sum. Threads keep to their own values.
+// QUANTISES: dst as the quantised columns of a product as well.
 #include "lib/grid.wgsl"
 #include "lib/reduce.wgsl" as total
 #include "codecs/{src_TYPE}.wgsl" as src
@@ -8,6 +9,9 @@
 #include "lib/unit_load.wgsl" as src
 #include "lib/unit_load.wgsl" as weight
 #include "lib/unit_store.wgsl" as dst
+#if QUANTISES
+#include "matmul/quantise_quads.wgsl"
+#endif
 #if ADDEND
 #include "codecs/{addend_TYPE}.wgsl" as addend
 #include "codecs/{sum_TYPE}.wgsl" as sum
@@ -48,17 +52,26 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     }
     let scale = 1.0 / sqrt(total(local, squares) / f32(params.length) + params.eps);
 
-    for (var i = local; i < units; i += WORKGROUP) {
+    for (var base = 0u; base < units; base += WORKGROUP) {
+        let i = base + local;
+#if QUADS
+        var y = vec4<f32>();
+#endif
+        if (i < units) {
 #if ADDEND
-        let v = sum_unit(kept, i);
+            let v = sum_unit(kept, i);
 #else
-        let v = src_unit(source, i);
+            let v = src_unit(source, i);
 #endif
 #if QUADS
-        let w = weight_unit(factor, i);
+            y = v * scale * weight_unit(factor, i);
 #else
-        let w = weight_value(factor + (i % params.weight_ne.x) * params.weight_nb.x, 0u);
+            let y = v * scale * weight_value(factor + (i % params.weight_ne.x) * params.weight_nb.x, 0u);
 #endif
-        dst_store_unit(to, i, v * scale * w);
+            dst_store_unit(to, i, y);
+        }
+#if QUANTISES
+        quantise_quads(select(0xffffffffu, group * units + i, i < units), array<vec4<f32>, 1>(y));
+#endif
     }
 }

@@ -1,6 +1,6 @@
 // Turns pairs of values of each row by an angle that grows with the token's position and falls with the pair's number.
 // Pair p has the values first + spacing * p and `distance` after it. The first `pairs` threads of a row turn a pair each, the
-// others copy two of the values outside.
+// others copy two of the values outside. STORES: the heads of a token are stored in a row of `cache` as well.
 #include "lib/grid.wgsl"
 #include "lib/trig.wgsl"
 #include "codecs/{src_TYPE}.wgsl" as src
@@ -8,6 +8,10 @@
 #include "codecs/{tokens_TYPE}.wgsl" as tokens
 #if FACTORS
 #include "codecs/{factors_TYPE}.wgsl" as factors
+#endif
+#if STORES
+#include "rows/index.wgsl"
+#include "codecs/{cache_TYPE}.wgsl" as cache
 #endif
 
 const ONE_AXIS = 0u;    // a token has one position
@@ -56,6 +60,30 @@ fn angle_of(pair: u32, token: u32) -> f32 {
     return scaled * (1.0 - mix) + full * mix;
 }
 
+// Where a row of values goes.
+struct place {
+    dst: u32,
+    cache: u32, // no_row: nowhere
+}
+
+fn place_of(row: vec4<u32>) -> place {
+#if STORES
+    let stored = table_row(row.z * params.index_nb.x);
+    return place(at(row, params.dst_nb), select(stored * params.cache_nb.y + row.y * params.head_values, no_row, stored == no_row));
+#else
+    return place(at(row, params.dst_nb), 0u);
+#endif
+}
+
+fn put(to: place, i: u32, value: f32) {
+    dst_store(to.dst + i * params.dst_nb.x, value);
+#if STORES
+    if (to.cache != no_row) {
+        cache_store(to.cache + i, value);
+    }
+#endif
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let i = group_index(wid, nwg) * WORKGROUP + local;
@@ -65,7 +93,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let pos     = position(i, params.work);
     let row     = vec4<u32>(0u, pos.yzw);
     let src_row = at(row, params.src_nb);
-    let dst_row = at(row, params.dst_nb);
+    let to      = place_of(row);
     if (pos.x < params.pairs) {
         let a     = params.first + params.spacing * pos.x;
         let b     = a + params.distance;
@@ -74,12 +102,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         let angle = reduced(angle_of(pos.x, pos.z));
         let c     = cos(angle) * params.magnitude;
         let s     = sin(angle) * params.magnitude * params.direction;
-        dst_store(dst_row + a * params.dst_nb.x, x * c - y * s);
-        dst_store(dst_row + b * params.dst_nb.x, x * s + y * c);
+        put(to, a, x * c - y * s);
+        put(to, b, x * s + y * c);
         return;
     }
     for (var e = 2u * (pos.x - params.pairs); e < min(2u * (pos.x - params.pairs) + 2u, params.others); e++) {
         let v = select(e, e + 2u * params.pairs, e >= params.first);
-        dst_store(dst_row + v * params.dst_nb.x, src_value(src_row + v * params.src_nb.x, 0u));
+        put(to, v, src_value(src_row + v * params.src_nb.x, 0u));
     }
 }

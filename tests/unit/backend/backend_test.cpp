@@ -4,6 +4,7 @@
 #include "host.h"
 
 #include <climits>
+#include <cmath>
 #include <thread>
 
 // y = a + b, element by element.
@@ -62,6 +63,51 @@ TEST_F(backend, computes_a_graph_again_and_again) {
         ASSERT_EQ(ggml_backend_graph_compute_async(on.get(), sum.graph), GGML_STATUS_SUCCESS);
         ASSERT_EQ(sum.result(on.get()), std::vector<float>(1001, i + 0.5f));
     }
+}
+
+// Graphs that are kept to be computed again: these are not the same, though all their tensors are.
+TEST_F(backend, a_mask_is_not_taken_for_sinks) {
+    auto          on      = open();
+    auto          context = test::make_context();
+    ggml_tensor * x       = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, 2, 1, 2);
+    ggml_tensor * values  = ggml_new_tensor_1d(context.get(), GGML_TYPE_F32, 2);
+    ggml_tensor * y       = ggml_soft_max_ext(context.get(), x, values, 1.0f, 0.0f);
+    ggml_cgraph * graph   = ggml_new_graph(context.get());
+    ggml_build_forward_expand(graph, y);
+    test::buffer_ref memory(ggml_backend_alloc_ctx_tensors(context.get(), on.get()));
+    const float      zeros[4] = {}, raised[2] = { std::log(3.0f), 0.0f };
+    ggml_backend_tensor_set(x, zeros, 0, sizeof zeros);
+    ggml_backend_tensor_set(values, raised, 0, sizeof raised);
+    float found[4];
+
+    ASSERT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(y, found, 0, sizeof found);
+    EXPECT_NEAR(found[0], 3.0f / 4, 1e-6f);
+
+    std::swap(y->src[1], y->src[2]);
+    ASSERT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(y, found, 0, sizeof found);
+    EXPECT_NEAR(found[0], 1.0f / 5, 1e-6f);
+}
+
+TEST_F(backend, a_result_that_becomes_an_output_is_written) {
+    auto          on      = open();
+    auto          context = test::make_context();
+    ggml_tensor * x       = ggml_new_tensor_1d(context.get(), GGML_TYPE_F32, 4);
+    ggml_tensor * norm    = ggml_rms_norm(context.get(), x, 0.0f);
+    ggml_tensor * y       = ggml_mul(context.get(), norm, x);
+    ggml_cgraph * graph   = ggml_new_graph(context.get());
+    ggml_build_forward_expand(graph, y);
+    test::buffer_ref memory(ggml_backend_alloc_ctx_tensors(context.get(), on.get()));
+    const float      twos[4] = { 2, 2, 2, 2 };
+    ggml_backend_tensor_set(x, twos, 0, sizeof twos);
+
+    ASSERT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_SUCCESS);
+    ggml_set_output(norm);
+    ASSERT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_SUCCESS);
+    float found = 0.0f;
+    ggml_backend_tensor_get(norm, &found, 0, sizeof found);
+    EXPECT_NEAR(found, 1.0f, 1e-6f);
 }
 
 TEST_F(backend, a_graph_without_nodes_is_computed) {

@@ -35,3 +35,15 @@ TEST(ggml_device, answers_for_an_op_without_memory) {
     EXPECT_TRUE(ggml_backend_dev_supports_op(test::ggml_device(), ggml_add(context.get(), a, a)));
     EXPECT_TRUE(ggml_backend_dev_supports_op(test::ggml_device(), ggml_view_1d(context.get(), a, 10, 0)));
 }
+
+TEST(ggml_device, leaves_to_others_what_no_buffer_of_it_can_hold) {
+    const size_t      largest = ggml_backend_buft_get_max_size(ggml_backend_webgpu_buffer_type(0));
+    test::context_ref context = test::make_context();
+    const int64_t     rows    = static_cast<int64_t>(largest / (1024 * sizeof(float)));
+    ggml_tensor *     most    = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 1024, rows);
+    ggml_tensor *     more    = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 1024, rows + 1);
+    ggml_tensor *     part    = ggml_view_1d(context.get(), more, 1024, 0);
+    EXPECT_TRUE(ggml_backend_dev_supports_op(test::ggml_device(), ggml_sqr(context.get(), most)));
+    EXPECT_FALSE(ggml_backend_dev_supports_op(test::ggml_device(), ggml_sqr(context.get(), more)));
+    EXPECT_FALSE(ggml_backend_dev_supports_op(test::ggml_device(), ggml_sqr(context.get(), part)));
+}

@@ -105,6 +105,26 @@ TEST(device, a_lost_one_answers_every_call_with_a_failure) {
     EXPECT_FALSE(gpu->wait_idle().ok());
 }
 
+// What the kernels are chosen by is what the implementation enforces.
+TEST(device, of_webgpus_default_limits_has_no_more) {
+    test::scoped_variable     limits("GGML_WEBGPU_LIMITS", "webgpu-default"), no_binding_limit("GGML_WEBGPU_MAX_BINDING", nullptr);
+    auto                      gpu  = another_device();
+    const gpu::capabilities & caps = gpu->caps();
+    WGPULimits                of   = {};
+    gpu::wgpu().DeviceGetLimits(gpu->handle(), &of);
+    EXPECT_EQ(caps.max_buffer, of.maxBufferSize);
+    EXPECT_EQ(caps.max_binding, of.maxStorageBufferBindingSize);
+    EXPECT_EQ(caps.storage_alignment, of.minStorageBufferOffsetAlignment);
+    EXPECT_EQ(caps.uniform_alignment, of.minUniformBufferOffsetAlignment);
+    EXPECT_EQ(caps.max_threads, of.maxComputeInvocationsPerWorkgroup);
+    EXPECT_EQ(caps.max_threads, of.maxComputeWorkgroupSizeX);
+    EXPECT_EQ(caps.workgroup_memory, of.maxComputeWorkgroupStorageSize);
+    EXPECT_EQ(caps.max_groups, of.maxComputeWorkgroupsPerDimension);
+    EXPECT_EQ(caps.max_storage_buffers, of.maxStorageBuffersPerShaderStage);
+    EXPECT_EQ(caps.storage_alignment, 256u);
+    EXPECT_EQ(caps.workgroup_memory, 16384u);
+}
+
 TEST(device, opening_and_closing_gives_all_back) {
     test::device();
     size_t first = 0;

@@ -93,6 +93,22 @@ TEST(binding, one_needs_atomics_then_all_that_share_it_do) {
     EXPECT_FALSE(plan->bindings[0].wide);
 }
 
+TEST(bindings, of_neighbours_become_one_where_the_device_has_too_few) {
+    gpu::capabilities caps;
+    caps.storage_alignment   = 256;
+    caps.max_binding         = 1 << 16;
+    caps.max_storage_buffers = 2;
+    auto memory = test::device()->create_buffer(1 << 17, "test");
+    ASSERT_TRUE(memory.ok());
+    auto plan = gpu::plan_bindings({ { "far", *memory, 0, 64 }, { "near", *memory, 50000, 64 }, { "nearest", *memory, 51200, 64 } }, caps);
+    ASSERT_TRUE(plan.ok()) << plan.why().text();
+    EXPECT_EQ(plan->slot, (std::vector<uint32_t>{ 0, 1, 1 }));
+    EXPECT_EQ(plan->residual, (std::vector<uint32_t>{ 0, 50000 % 256, 51200 - 50000 / 256 * 256 }));
+
+    caps.max_binding = 512;
+    EXPECT_FALSE(gpu::plan_bindings({ { "a", *memory, 0, 64 }, { "b", *memory, 10240, 64 }, { "c", *memory, 20480, 64 } }, caps).ok());
+}
+
 static gpu::dispatch fill_words(const gpu::buffer_ref & memory, uint32_t words, uint32_t value) {
     gpu::dispatch d;
     d.kernel   = gpu::kernel_name("transfer/words").define("FILL").threads(64);

@@ -28,6 +28,9 @@ INSTANTIATE_TEST_SUITE_P(values, settings_refuse,
                                          bad_value{ "GGML_WEBGPU_DEBUG", "yes", "only 0 and 1" },
                                          bad_value{ "GGML_WEBGPU_PROFILE", "2", "only 0 and 1" },
                                          bad_value{ "GGML_WEBGPU_VALIDATE", "true", "only 0 and 1" },
+                                         bad_value{ "GGML_WEBGPU_LIST_KERNELS", "all", "only 0 and 1" },
+                                         bad_value{ "GGML_WEBGPU_LIMITS", "default", "only webgpu-default" },
+                                         bad_value{ "GGML_WEBGPU_LIMITS", "webgpu-default,", "only webgpu-default" },
                                          bad_value{ "GGML_WEBGPU_MAX_BINDING", "big", "bytes" },
                                          bad_value{ "GGML_WEBGPU_MAX_BINDING", "-1", "bytes" },
                                          bad_value{ "GGML_WEBGPU_MAX_BINDING", "0", "bytes" },
@@ -45,15 +48,16 @@ TEST(settings, unset_and_empty_variables_are_the_defaults) {
     EXPECT_EQ(read->library, "");
     EXPECT_EQ(read->adapter, "");
     EXPECT_EQ(read->max_binding, 0u);
+    EXPECT_FALSE(read->default_limits);
     EXPECT_FALSE(read->validate);
-    EXPECT_FALSE(read->no_f16 || read->no_subgroups || read->no_subgroup_matrix || read->no_packed_dot || read->no_fusion || read->no_timestamps);
+    EXPECT_FALSE(read->no_f16 || read->no_subgroups || read->no_subgroup_size || read->no_subgroup_matrix || read->no_packed_dot || read->no_fusion || read->no_timestamps);
 }
 
 TEST(settings, features_are_disabled_by_name) {
-    test::scoped_variable disable("GGML_WEBGPU_DISABLE", "f16,subgroup_matrix,,timestamps");
+    test::scoped_variable disable("GGML_WEBGPU_DISABLE", "f16,subgroup_matrix,,timestamps,subgroup_size");
     auto                  read = gpu::read_settings();
     ASSERT_TRUE(read.ok()) << read.why().text();
-    EXPECT_TRUE(read->no_f16 && read->no_subgroup_matrix && read->no_timestamps);
+    EXPECT_TRUE(read->no_f16 && read->no_subgroup_matrix && read->no_timestamps && read->no_subgroup_size);
     EXPECT_FALSE(read->no_subgroups || read->no_packed_dot || read->no_fusion);
 }
 

@@ -1,0 +1,85 @@
+#include "graph/beside.h"
+
+#include "gpu/program.h"
+
+#include <algorithm>
+
+namespace graph {
+
+static constexpr size_t reach    = 6;  // a dispatch moves over so many others at most
+static constexpr size_t max_jobs = 4;  // the kernel's text grows with each
+
+static bool conflict(const gpu::operand & a, const gpu::operand & b) {
+    return (a.written || b.written) && a.memory == b.memory && a.offset < b.offset + b.size && b.offset < a.offset + a.size;
+}
+
+static bool conflict(const gpu::dispatch & a, const gpu::dispatch & b) {
+    const auto theirs = gpu::operands_of(b);
+    return std::any_of(a.operands.begin(), a.operands.end(), [&](const gpu::operand & mine) {
+        return std::any_of(theirs.begin(), theirs.end(), [&](const gpu::operand & other) { return conflict(mine, other); });
+    });
+}
+
+static std::string workgroup_of(const gpu::dispatch & d) {
+    for (const auto & [name, value] : d.kernel.defined()) {
+        if (std::strcmp(name, "WORKGROUP") == 0) {
+            return value;
+        }
+    }
+    return "";
+}
+
+// Bound together, every operand is read as it is alone: a binding that two kernels share can be wide for both or for none.
+static bool bound_as_alone(const gpu::dispatch & all, const gpu::binding_plan & together, const gpu::capabilities & caps) {
+    size_t at = 0;
+    for (const gpu::dispatch * job : gpu::jobs_of(all)) {
+        auto       alone = gpu::plan_bindings(job->operands, caps);
+        for (size_t i = 0; alone.ok() && i < job->operands.size(); i++, at++) {
+            const gpu::binding & a = alone->bindings[alone->slot[i]];
+            const gpu::binding & b = together.bindings[together.slot[at]];
+            if (a.wide != b.wide || a.atomic != b.atomic || a.pairs != b.pairs || a.floats != b.floats) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool join(gpu::dispatch & to, const gpu::dispatch & d, const gpu::capabilities & caps) {
+    if (!to.joins || to.beside.size() + 1 >= max_jobs || workgroup_of(to) != workgroup_of(d)) {
+        return false;
+    }
+    gpu::dispatch together = to;
+    together.beside.push_back(d);
+    together.label += " | " + d.label;
+    auto bindings = gpu::plan_bindings(gpu::operands_of(together), caps);
+    if (!bindings.ok() || gpu::params_bytes(together) > gpu::kernel_cache::params_bytes || !bound_as_alone(together, *bindings, caps)) {
+        return false;
+    }
+    to = std::move(together);
+    return true;
+}
+
+// Joins the earliest dispatch that it can reach: what depends on it can then join earlier ones too.
+static bool join_one_of(std::vector<gpu::dispatch> & before, const gpu::dispatch & d, const gpu::capabilities & caps) {
+    size_t first = before.size();  // of those that it may pass
+    while (first > 0 && before.size() - first < reach && !conflict(d, before[first - 1])) {
+        first--;
+    }
+    return std::any_of(before.begin() + static_cast<std::ptrdiff_t>(first), before.end(), [&](gpu::dispatch & other) { return join(other, d, caps); });
+}
+
+std::vector<gpu::dispatch> put_side_by_side(std::vector<gpu::dispatch> in_order, const gpu::capabilities & caps) {
+    std::vector<gpu::dispatch> placed;
+    for (gpu::dispatch & d : in_order) {
+        if (d.groups == 0) {
+            continue;
+        }
+        if (!d.joins || !join_one_of(placed, d, caps)) {
+            placed.push_back(std::move(d));
+        }
+    }
+    return placed;
+}
+
+}  // namespace graph
