@@ -96,7 +96,7 @@ static bool works(const matrix_shape & s, const gpu::capabilities & caps) {
 static matrix_shape shape_of_tiles(const gpu::capabilities & caps, const gpu::matrix_config & matrix, const matrix_tuning & tuning, const ggml_tensor * dst) {
     for (const matrix_tiling & tiling : tuning.tilings) {
         const matrix_shape s         = cut(matrix, tiling, caps.subgroup_max);
-        const bool         narrowest = &tiling == std::end(tuning.tilings) - 1;
+        const bool         narrowest = &tiling == &tuning.tilings.back();
         if ((narrowest || dst->ne[1] > s.tile_n / 2) && works(s, caps)) {
             return s;
         }
