@@ -21,8 +21,8 @@ struct tally {
 };
 
 // Node by node: each from the CPU's values, so that differences do not add up; what lies outside its result must not
-// change. Then the whole graph at once, in memory that results share as ggml's allocator has it, twice: it must have the
-// results of its nodes alone.
+// change. Then the whole graph at once by ggml's scheduler, in memory that results share, again, and with other arguments:
+// it must have the results of its nodes alone.
 std::optional<failure> check(const recipe & r, uint64_t seed, ggml_backend_t cpu, ggml_backend_t device, tally & seen);
 
 }  // namespace fuzz

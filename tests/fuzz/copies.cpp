@@ -275,11 +275,6 @@ static bool range(maker & m, line & l) {
 // optimiser steps: sources are weights, gradients, moments, settings
 //
 
-static ggml_tensor * parameter(ggml_tensor * t) {
-    ggml_set_param(t);
-    return t;
-}
-
 static bool adamw(maker & m, line & l) {
     const shape ne = m.any_shape();
     for (int i = 0; i < 4; i++) {
@@ -327,8 +322,8 @@ static const op ops[] = {
     { "ROLL", 1, roll, CALL(ggml_roll(ctx, t[0], n[0], n[1], n[2], n[3])), equal },
     { "ARANGE", 1, range, CALL(ggml_arange(ctx, x[0], x[1], x[2])) },
 
-    { "OPT_STEP_ADAMW", 1, adamw, CALL(ggml_opt_step_adamw(ctx, parameter(t[0]), t[1], t[2], t[3], t[4])), { .tolerance = 1e-6 }, nullptr, { 2, 3 } },
-    { "OPT_STEP_SGD", 1, sgd, CALL(ggml_opt_step_sgd(ctx, parameter(t[0]), t[1], t[2])) },
+    { "OPT_STEP_ADAMW", 1, adamw, CALL((ggml_set_param(t[0]), ggml_opt_step_adamw(ctx, t[0], t[1], t[2], t[3], t[4]))), { .tolerance = 1e-6 }, nullptr, { 2, 3 } },
+    { "OPT_STEP_SGD", 1, sgd, CALL((ggml_set_param(t[0]), ggml_opt_step_sgd(ctx, t[0], t[1], t[2]))) },
 };
 
 const std::span<const op> copy_ops = ops;

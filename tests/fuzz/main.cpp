@@ -10,6 +10,7 @@
 #include "maker.h"
 #include "shrink.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,13 +23,15 @@
 
 namespace fuzz {
 
-static constexpr unsigned seconds_a_graph = 300;  // then it hangs
-static constexpr int      tries_to_shrink = 400, tries_after_crash = 80;
-static constexpr int      most_shrunk     = 10;   // failures of a process
+static constexpr unsigned seconds_a_graph  = 300;  // then it hangs
+static constexpr int      tries_to_shrink  = 400, tries_after_crash = 80;
+static constexpr int      most_shrunk      = 10;    // failures of a process
+static constexpr uint64_t graphs_a_process = 500;   // the kernels they compile are kept, about 1.5 GiB of them
+static constexpr uint64_t graphs_a_line    = 1000;  // of progress
 
 struct options {
     uint64_t    seed = 1, count = 2000, step = 1;
-    unsigned    jobs   = std::max(std::thread::hardware_concurrency(), 1u);
+    unsigned    jobs   = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);  // each takes memory, see graphs_a_process
     std::string device = "WebGPU0";
     std::string graph;
     bool        worker = false, print = false, shrinks = true;
@@ -190,10 +193,19 @@ static void shrink_crash(const options & o, const std::string & text, int signal
     std::printf("    // --graph %s\n", to_text(g).c_str());
 }
 
-// Runs a worker from `seed` on. Returns the seed at which it ended early, or 0.
+static void count_graph(const std::string & passed_or_failed, totals & all) {
+    (passed_or_failed == "passed" ? all.passed : all.failed)++;
+    if (const uint64_t graphs = all.passed + all.failed; graphs % graphs_a_line == 0) {
+        std::printf("%llu graphs, %llu failed\n", (unsigned long long) graphs, (unsigned long long) all.failed);
+        std::fflush(stdout);
+    }
+}
+
+// Runs a worker from `seed` on. Returns the seed from which the next one goes on.
 static uint64_t run_worker(const options & o, uint64_t seed, totals & all) {
+    const uint64_t     end = o.seed + o.count;
     std::ostringstream arguments;
-    arguments << "--worker --seed " << seed << " --count " << (o.seed + o.count - seed) << " --step " << o.jobs;
+    arguments << "--worker --seed " << seed << " --count " << std::min(end - seed, graphs_a_process * o.jobs) << " --step " << o.jobs;
     if (!o.graph.empty()) {
         arguments << " --graph " << o.graph;
     }
@@ -218,7 +230,7 @@ static uint64_t run_worker(const options & o, uint64_t seed, totals & all) {
         } else if (word == "end") {
             ended = true;
         } else if (word == "passed" || word == "failed") {
-            (word == "passed" ? all.passed : all.failed)++;
+            count_graph(word, all);
         } else {
             size_t nodes = 0;
             words >> nodes;
@@ -233,14 +245,14 @@ static uint64_t run_worker(const options & o, uint64_t seed, totals & all) {
     std::free(line);
     const int status = pclose(process);
     if (ended) {
-        return 0;
+        return running + o.jobs;
     }
     std::lock_guard guard(all.lock);
     all.failed++;
     const int signal = signal_of(status);
     if (signal == 0) {
         std::printf("FAILED: a process ended with status %d\n", WEXITSTATUS(status));
-        return 0;  // it will not start again
+        return end;  // it would not start again
     }
     std::printf("FAILED seed %llu: %s\n", (unsigned long long) running, signal == SIGALRM ? "it does not end" : strsignal(signal));
     std::fflush(stdout);
@@ -248,7 +260,7 @@ static uint64_t run_worker(const options & o, uint64_t seed, totals & all) {
         shrink_crash(o, text, signal);
     }
     std::fflush(stdout);
-    return running;
+    return running + o.jobs;
 }
 
 static void print_nodes(const char * title, const std::map<std::string, size_t> & nodes) {
@@ -272,11 +284,7 @@ static int run(options o) {
     for (unsigned job = 0; job < o.jobs && job < o.count; job++) {
         threads.emplace_back([&, job] {
             for (uint64_t seed = o.seed + job; seed < o.seed + o.count;) {
-                const uint64_t ended_at = run_worker(o, seed, all);
-                if (ended_at == 0) {
-                    return;
-                }
-                seed = ended_at + o.jobs;
+                seed = run_worker(o, seed, all);
             }
         });
     }

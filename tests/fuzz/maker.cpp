@@ -53,12 +53,11 @@ shape maker::any_shape(int64_t unit) {
         ne[d] = std::min(d == 1 ? size() : decide.of<int64_t>({ 1, 2, 3, 4, 6, 9 }), room);
         room /= ne[d];
     }
-    if (decide.chance(1)) {
-        ne[0] = unit * decide.of<int64_t>({ 1, 2, 3 });
-        ne[1] = between(65530, 70000);
-        ne[2] = ne[3] = 1;
-    } else if (decide.chance(1)) {
-        ne[unit > 1 ? 1 : between(0, 3)] = 0;
+    switch (decide.below(100)) {
+        case 97: return { between(1000, most_values) / unit * unit, decide.of<int64_t>({ 1, 2, 3 }), 1, 1 };
+        case 98: return { unit * decide.of<int64_t>({ 1, 2, 3 }), between(65530, 70000), 1, 1 };  // more than workgroups of a dimension
+        case 99: ne[unit > 1 ? 1 : static_cast<size_t>(between(0, 3))] = 0; break;
+        default: break;
     }
     return ne;
 }
@@ -137,7 +136,11 @@ int maker::found(auto fits) {
             candidates.push_back(i);
         }
     }
-    return candidates.empty() ? -1 : candidates[decide.below(static_cast<uint32_t>(candidates.size()))];
+    if (candidates.empty()) {
+        return -1;
+    }
+    // Often the very last, as in a model.
+    return decide.chance(50) ? candidates.front() : candidates[decide.below(static_cast<uint32_t>(candidates.size()))];
 }
 
 static bool is_one_of(ggml_type type, types list) {
@@ -161,10 +164,6 @@ int maker::source(types of, layout at_least) {
         values = { fill::kind::index, 0.0f, 1000.0f };
     }
     return fresh(type, any_shape(ggml_blck_size(type)), at_least, values);
-}
-
-int maker::target(types of, layout at_least) {
-    return source(of, at_least);
 }
 
 int maker::operand(ggml_type type, const shape & ne, layout at_least, fill values) {

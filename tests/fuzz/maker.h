@@ -40,10 +40,8 @@ public:
 
     choices decide;  // of the node that is being made
 
-    // A result or leaf of any shape and one of these types.
+    // A result or leaf of any shape and one of these types; the op may overwrite it.
     int source(types of, layout at_least);
-    // The same, but one that the op may overwrite.
-    int target(types of, layout at_least);
     // One of this type and shape.
     int operand(ggml_type type, const shape & ne, layout at_least, fill values = {});
     // A leaf that nothing else uses: indices, parameters.

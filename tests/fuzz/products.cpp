@@ -1,4 +1,4 @@
-// Products: matrices, experts, attention.
+// Products: matrices, experts, attention, hyper-connections.
 #include "maker.h"
 
 #include <algorithm>
@@ -12,6 +12,8 @@ static constexpr rule product   = { .limit = 10000.0, .finite = true, .sums = te
 static constexpr rule outer     = { .limit = 10000.0, .finite = true, .sums = terms::column, .weight = true };
 // It also sums values of V in f16 where they are f16.
 static constexpr rule attention = { .tolerance = 5e-4, .limit = 100.0, .finite = true };
+
+static constexpr rule streams = { .limit = 10000.0, .finite = true, .sums = terms::one };
 
 static int64_t few(maker & m) {
     return m.decide.of<int64_t>({ 1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 64, 70, 130 });
@@ -44,11 +46,6 @@ static bool mul_mat_weight(maker & m, line & l) {
     const int       b = m.operand(other_type(m, type), { k, few(m), n2 * m.between(1, 2), n3 * m.between(1, 2) }, layout::rows);
     l.sources         = { a, b };
     return true;
-}
-
-static ggml_tensor * precise(ggml_tensor * t) {
-    ggml_prec_set_acc(t, GGML_PREC_F32);
-    return t;
 }
 
 // A column of ids has no expert twice. Like a model's, they may be the first of a longer list.
@@ -108,10 +105,51 @@ static bool attend(maker & m, line & l) {
     return true;
 }
 
-static ggml_tensor * with_sinks(ggml_tensor * t, ggml_tensor * sinks) {
-    ggml_flash_attn_ext_add_sinks(t, sinks);
-    return t;
+// Sources: Q, K, weights of heads, mask.
+static bool index_keys(maker & m, line & l) {
+    const auto    type  = m.decide.of({ F16, F32, BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0 });
+    const int64_t size  = ggml_blck_size(type) > 1 ? m.decide.of<int64_t>({ 32, 64, 128 }) : m.decide.of<int64_t>({ 8, 33, 64, 128 });
+    const int64_t heads = m.decide.of<int64_t>({ 1, 3, 8, 64 }), tokens = few(m), kv = m.size(), streams = m.between(1, 2);
+    l.sources = { m.operand(F32, { size, heads, tokens, streams }, layout::rows), m.operand(type, { size, 1, kv, streams }, layout::rows),
+                  m.operand(F32, { heads, tokens, 1, streams }, layout::rows),
+                  m.leaf(F16, { kv, tokens, 1, m.decide.chance(50) ? streams : 1 }, { fill::kind::mask }) };
+    return true;
 }
+
+//
+// hyper-connections of four streams
+//
+
+static bool mix_streams(maker & m, line & l) {
+    l.sources = { m.operand(F32, { 24, m.size(), 1, 1 }, layout::rows), m.operand(F32, { 3, 1, 1, 1 }, layout::contiguous),
+                  m.operand(F32, { 24, 1, 1, 1 }, layout::contiguous) };
+    l.n       = { m.between(1, 5) };
+    return true;
+}
+
+static bool join_streams(maker & m, line & l) {
+    const int64_t size = m.size(), tokens = few(m);
+    l.sources          = { m.operand(F32, { size, 4, tokens, 1 }, layout::rows), m.operand(F32, { 4, tokens, 1, 1 }, layout::rows) };
+    return true;
+}
+
+static bool join_gated_streams(maker & m, line & l) {
+    const shape ne = { m.size(), 4, few(m), 1 };
+    l.sources      = { m.operand(F32, ne, layout::rows), m.operand(F32, ne, layout::rows) };
+    l.x            = { 2.0f };
+    return true;
+}
+
+static bool spread_to_streams(maker & m, line & l) {
+    const int64_t size = m.size(), tokens = few(m);
+    l.sources = { m.operand(F32, { size, tokens, 1, 1 }, layout::rows), m.operand(F32, { size, 4, tokens, 1 }, layout::rows),
+                  m.operand(F32, { 4, tokens, 1, 1 }, layout::rows), m.decide.chance(70) ? m.operand(F32, { 4, 4, tokens, 1 }, layout::rows) : -1 };
+    return true;
+}
+
+//
+// equations
+//
 
 // Squares below the diagonal, with a diagonal that does not vanish.
 static bool solve(maker & m, line & l) {
@@ -123,10 +161,17 @@ static bool solve(maker & m, line & l) {
 static const op ops[] = {
     { "MUL_MAT", 10, mul_mat, CALL(ggml_mul_mat(ctx, t[0], t[1])), product, "ADD" },
     { "MUL_MAT of a weight", 14, mul_mat_weight, CALL(ggml_mul_mat(ctx, t[0], t[1])), product, "ADD" },
-    { "MUL_MAT, precise", 2, mul_mat_weight, CALL(precise(ggml_mul_mat(ctx, t[0], t[1]))), product, "SCALE" },
+    { "MUL_MAT, precise", 2, mul_mat_weight, CALL(WITH(ggml_mul_mat(ctx, t[0], t[1]), ggml_prec_set_acc(y, GGML_PREC_F32))), product, "SCALE" },
     { "MUL_MAT_ID", 6, mul_mat_id, CALL(ggml_mul_mat_id(ctx, t[0], t[1], t[2])), product, "ADD_ID" },
     { "OUT_PROD", 2, out_prod, CALL(ggml_out_prod(ctx, t[0], t[1])), outer },
-    { "FLASH_ATTN_EXT", 6, attend, CALL(with_sinks(ggml_flash_attn_ext(ctx, t[0], t[1], t[2], t[3], x[0], x[1], x[2]), t[4])), attention, "MUL_MAT" },
+    { "FLASH_ATTN_EXT", 6, attend,
+      CALL(WITH(ggml_flash_attn_ext(ctx, t[0], t[1], t[2], t[3], x[0], x[1], x[2]), ggml_flash_attn_ext_add_sinks(y, t[4]))), attention, "MUL_MAT" },
+    { "LIGHTNING_INDEXER", 1, index_keys, CALL(ggml_lightning_indexer(ctx, t[0], t[1], t[2], t[3])),
+      { .tolerance = 1e-6, .limit = 100.0, .finite = true, .sums = terms::row } },
+    { "DSV4_HC_COMB", 1, mix_streams, CALL(ggml_dsv4_hc_comb(ctx, t[0], t[1], t[2], 1e-6f, n[0])), { .tolerance = 1e-6, .limit = 100.0, .finite = true } },
+    { "DSV4_HC_PRE", 1, join_streams, CALL(ggml_dsv4_hc_pre(ctx, t[0], t[1])), streams },
+    { "DSV4_HC_PRE gated", 1, join_gated_streams, CALL(ggml_dsv4_hc_pre_gated(ctx, t[0], t[1], x[0])), streams },
+    { "DSV4_HC_POST", 1, spread_to_streams, CALL(ggml_dsv4_hc_post(ctx, t[0], t[1], t[2], t[3])), streams },
     { "SOLVE_TRI", 1, solve, CALL(ggml_solve_tri(ctx, t[0], t[1], true, true, false)), { .tolerance = 1e-5, .finite = true } },
 };
 

@@ -73,7 +73,11 @@ struct op {
     [](ggml_context * ctx, [[maybe_unused]] ggml_tensor * const * t, [[maybe_unused]] const int64_t * n, [[maybe_unused]] const float * x) { \
         return static_cast<ggml_tensor *>(__VA_ARGS__);                                                                                      \
     },                                                                                                                                       \
-        #__VA_ARGS__
+        TEXT(__VA_ARGS__)
+#define TEXT(...) #__VA_ARGS__  // with macros expanded
+
+// For builders that return nothing: what they are told of another's result `y`.
+#define WITH(result, ...) [&] { ggml_tensor * y = result; __VA_ARGS__; return y; }()
 
 using recipe = std::vector<line>;
 

@@ -10,7 +10,9 @@ using order = rule::order;
 
 static constexpr rule equal       = { .tolerance = 0.0 };
 static constexpr rule norm        = { .tolerance = 1e-7, .finite = true, .sums = terms::unit };
+// exp makes a relative error of a large score's last digit.
 static constexpr rule probability = { .tolerance = 1e-6, .limit = 1000.0 };
+// The CPU backend multiplies its angles up from one pair of values to the next, in f32.
 static constexpr rule angle       = { .tolerance = 1e-5 };
 
 static bool rows_of_f32(maker & m, line & l) {
@@ -33,12 +35,6 @@ static bool normalised_rows(maker & m, line & l) {
     return rows_of_f32(m, l);
 }
 
-static bool normalised_in_place(maker & m, line & l) {
-    l.x       = { m.epsilon() };
-    l.sources = { m.target({ F32 }, layout::rows) };
-    return true;
-}
-
 static bool group_norm(maker & m, line & l) {
     const int a = m.source({ F32 }, layout::rows);
     l.sources   = { a };
@@ -56,8 +52,8 @@ static bool rms_norm_back(maker & m, line & l) {
 }
 
 // Sources: scores, mask, sinks.
-static bool choose_soft_max(maker & m, line & l, bool in_place) {
-    const int           a = in_place ? m.target({ F32 }, layout::contiguous) : m.source({ F32 }, layout::contiguous);
+static bool soft_max(maker & m, line & l) {
+    const int           a = m.source({ F32 }, layout::contiguous);
     const ggml_tensor * t = m[a];
     if (ggml_is_empty(t)) {
         return false;
@@ -72,19 +68,6 @@ static bool choose_soft_max(maker & m, line & l, bool in_place) {
     }
     l.x = { m.decide.of({ 1.0f, 0.125f, 2.0f }), l.sources[1] >= 0 ? m.decide.of({ 0.0f, 0.0f, 8.0f }) : 0.0f };
     return l.sources[2] < 0 || !m.overlap(a, l.sources[2]);
-}
-
-static bool soft_max(maker & m, line & l) {
-    return choose_soft_max(m, l, false);
-}
-
-static bool soft_max_in_place(maker & m, line & l) {
-    return choose_soft_max(m, l, true);
-}
-
-static ggml_tensor * with_sinks(ggml_tensor * t, ggml_tensor * sinks) {
-    ggml_soft_max_add_sinks(t, sinks);
-    return t;
 }
 
 static bool soft_max_back(maker & m, line & l) {
@@ -125,15 +108,17 @@ static bool choose_turned(maker & m, line & l, int a, int64_t axes) {
 }
 
 static bool rope(maker & m, line & l) {
-    const int a = m.source({ F32, F32, F16 }, layout::rows);
-    const bool fits = choose_turned(m, l, a, 1);
+    const bool fits = choose_turned(m, l, m.source({ F32, F32, F16 }, layout::rows), 1);
     l.n.push_back(m.decide.of({ GGML_ROPE_TYPE_NORMAL, GGML_ROPE_TYPE_NEOX }));
     return fits;
 }
 
-static bool rope_in_place(maker & m, line & l) {
-    const bool fits = choose_turned(m, l, m.target({ F32, F32, F16 }, layout::rows), 1);
-    l.n.push_back(m.decide.of({ GGML_ROPE_TYPE_NORMAL, GGML_ROPE_TYPE_NEOX }));
+// n: dimensions, mode, the first of them.
+static bool rope_from_offset(maker & m, line & l) {
+    const bool fits = rope(m, l);
+    if (fits) {
+        l.n.push_back(2 * m.between(0, (m[l.sources[0]]->ne[0] - l.n[0]) / 2));
+    }
     return fits;
 }
 
@@ -231,20 +216,22 @@ static bool diagonal(maker & m, line & l) {
 static const op ops[] = {
     { "NORM", 3, normalised, CALL(ggml_norm(ctx, t[0], x[0])), norm, "MUL" },
     { "RMS_NORM", 5, normalised_rows, CALL(ggml_rms_norm(ctx, t[0], x[0])), { .finite = true }, "MUL" },
-    { "RMS_NORM in place", 1, normalised_in_place, CALL(ggml_rms_norm_inplace(ctx, t[0], x[0])), { .finite = true } },
+    { "RMS_NORM in place", 1, normalised_rows, CALL(ggml_rms_norm_inplace(ctx, t[0], x[0])), { .finite = true } },
     { "L2_NORM", 2, normalised, CALL(ggml_l2_norm(ctx, t[0], x[0])), { .finite = true } },
     { "GROUP_NORM", 2, group_norm, CALL(ggml_group_norm(ctx, t[0], n[0], x[0])), norm, "MUL" },
     { "RMS_NORM_BACK", 1, rms_norm_back, CALL(ggml_rms_norm_back(ctx, t[0], t[1], x[0])), { .tolerance = 1e-6, .finite = true, .sums = terms::quotient } },
 
-    { "SOFT_MAX", 6, soft_max, CALL(with_sinks(ggml_soft_max_ext(ctx, t[0], t[1], x[0], x[1]), t[2])), probability, "ARGSORT" },
-    { "SOFT_MAX in place", 2, soft_max_in_place, CALL(ggml_soft_max_ext_inplace(ctx, t[0], t[1], x[0], x[1])), probability, "MUL_MAT" },
+    { "SOFT_MAX", 6, soft_max, CALL(WITH(ggml_soft_max_ext(ctx, t[0], t[1], x[0], x[1]), ggml_soft_max_add_sinks(y, t[2]))), probability, "ARGSORT" },
+    { "SOFT_MAX in place", 2, soft_max, CALL(ggml_soft_max_ext_inplace(ctx, t[0], t[1], x[0], x[1])), probability, "MUL_MAT" },
     { "SOFT_MAX_BACK", 1, soft_max_back, CALL(ggml_soft_max_ext_back(ctx, t[0], t[1], x[0], 0.0f)),
       { .tolerance = 1e-6, .finite = true, .sums = terms::row } },
     { "DIAG_MASK_INF", 1, diag_mask, CALL(ggml_diag_mask_inf(ctx, t[0], n[0])), equal },
     { "DIAG_MASK_ZERO", 1, diag_mask, CALL(ggml_diag_mask_zero_inplace(ctx, t[0], n[0])), equal },
 
     { "ROPE", 5, rope, CALL(ggml_rope_ext(ctx, t[0], t[1], t[2], n[0], n[1], ROPE_REST)), angle, "SET_ROWS" },
-    { "ROPE in place", 2, rope_in_place, CALL(ggml_rope_ext_inplace(ctx, t[0], t[1], t[2], n[0], n[1], ROPE_REST)), angle },
+    { "ROPE in place", 2, rope, CALL(ggml_rope_ext_inplace(ctx, t[0], t[1], t[2], n[0], n[1], ROPE_REST)), angle },
+    { "ROPE from an offset", 1, rope_from_offset,
+      CALL(ggml_rope_set_offset(ggml_rope_ext(ctx, t[0], t[1], t[2], n[0], n[1], ROPE_REST), n[2])), angle },
     { "ROPE of axes", 2, rope_of_axes,
       CALL(ggml_rope_multi(ctx, t[0], t[1], t[2], n[0], std::array{ int(n[2]), int(n[3]), int(n[4]), int(n[5]) }.data(), n[1], ROPE_REST)), angle },
     { "ROPE_BACK", 1, rope, CALL(ggml_rope_ext_back(ctx, t[0], t[1], t[2], n[0], n[1], ROPE_REST)), angle },

@@ -7,11 +7,13 @@ using terms = rule::terms;
 
 static constexpr fill small    = { fill::kind::uniform, -0.3f, 0.3f };
 static constexpr fill decaying = { fill::kind::uniform, 0.3f, 0.95f };
+// Along a sequence large values would only grow.
 static constexpr rule scan     = { .tolerance = 1e-6, .limit = 10.0, .finite = true };
 
 static bool ssm_conv(maker & m, line & l) {
     const int64_t width = m.between(2, 4), channels = m.size(), tokens = m.decide.of<int64_t>({ 1, 2, 7, 32 }), sequences = m.between(1, 3);
-    l.sources = { m.operand(F32, { width - 1 + tokens, channels, sequences, 1 }, layout::contiguous), m.operand(F32, { width, channels, 1, 1 }, layout::contiguous) };
+    l.sources = { m.operand(F32, { width - 1 + tokens, channels, sequences, 1 }, layout::contiguous),
+                  m.operand(F32, { width, channels, 1, 1 }, layout::contiguous) };
     return true;
 }
 
@@ -23,6 +25,11 @@ static heads some_heads(maker & m) {
     return { m.decide.of<int64_t>({ 32, 64, 128 }), m.between(1, 3), m.decide.of<int64_t>({ 1, 2, 5 }), m.between(1, 2) };
 }
 
+// States that are kept: the last, or that after each token. ggml leaves open what of others is written.
+static int64_t some_states(maker & m, int64_t tokens) {
+    return m.decide.chance(30) ? tokens : 1;
+}
+
 static bool ssm_scan(maker & m, line & l) {
     const heads   h     = some_heads(m);
     const int64_t state = m.decide.of<int64_t>({ 16, 128 }), groups = h.count % 2 == 0 ? m.between(1, 2) : 1;
@@ -32,6 +39,7 @@ static bool ssm_scan(maker & m, line & l) {
                   m.leaf(F32, { one ? h.size : 1, h.count, h.tokens, h.sequences }, small), m.leaf(F32, { h.count, h.tokens, h.sequences, 1 }, small),
                   m.leaf(F32, { one ? 1 : state, h.count, 1, 1 }, { fill::kind::uniform, -1.0f, -0.1f }), m.leaf(F32, b, small), m.leaf(F32, b, small),
                   m.leaf(I32, { h.sequences, 1, 1, 1 }, { fill::kind::permutation, 0.0f, float(h.sequences) }) };
+    l.n = { one ? some_states(m, h.tokens) : 1 };
     return true;
 }
 
@@ -70,16 +78,17 @@ static bool gated_delta_net(maker & m, line & l) {
                   m.leaf(F32, { m.decide.chance(30) ? h.size : 1, h.count, h.tokens, h.sequences }, { fill::kind::uniform, -1.0f, -0.05f }),
                   m.leaf(F32, { 1, h.count, h.tokens, h.sequences }, { fill::kind::uniform, 0.1f, 0.9f }),
                   m.leaf(F32, { h.size, h.size, h.count, h.sequences }, small) };
+    l.n = { some_states(m, h.tokens) };
     return true;
 }
 
 static const op ops[] = {
     { "SSM_CONV", 2, ssm_conv, CALL(ggml_ssm_conv(ctx, t[0], t[1])), { .finite = true, .sums = terms::one }, "UNARY" },
-    { "SSM_SCAN", 1, ssm_scan, CALL(ggml_ssm_scan(ctx, t[0], t[1], t[2], t[3], t[4], t[5], t[6], 1)), scan },
+    { "SSM_SCAN", 1, ssm_scan, CALL(ggml_ssm_scan(ctx, t[0], t[1], t[2], t[3], t[4], t[5], t[6], n[0])), scan },
     { "RWKV_WKV6", 1, wkv6, CALL(ggml_rwkv_wkv6(ctx, t[0], t[1], t[2], t[3], t[4], t[5])), scan },
     { "RWKV_WKV7", 1, wkv7, CALL(ggml_rwkv_wkv7(ctx, t[0], t[1], t[2], t[3], t[4], t[5], t[6])), scan },
     { "GATED_LINEAR_ATTN", 1, gated_linear_attn, CALL(ggml_gated_linear_attn(ctx, t[0], t[1], t[2], t[3], t[4], x[0])), scan },
-    { "GATED_DELTA_NET", 1, gated_delta_net, CALL(ggml_gated_delta_net(ctx, t[0], t[1], t[2], t[3], t[4], t[5], 1)), scan },
+    { "GATED_DELTA_NET", 1, gated_delta_net, CALL(ggml_gated_delta_net(ctx, t[0], t[1], t[2], t[3], t[4], t[5], n[0])), scan },
 };
 
 const std::span<const op> sequence_ops = ops;
