@@ -14,12 +14,14 @@ import sys
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 
 import archs
+import fusions
+import gradients
 import opt
 import promises
 import threads
 import train
 
-SUITES = {"optimisers": opt, "training": train, "threads": threads, "architectures": archs}
+SUITES = {"optimisers": opt, "gradients": gradients, "training": train, "threads": threads, "fusions": fusions, "architectures": archs}
 
 
 def prepare():
