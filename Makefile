@@ -10,7 +10,7 @@ SEED     ?= 1
 export MODEL PROMPT
 export GGML_WEBGPU_ADAPTER = $(ADAPTER)
 
-.PHONY: run build test test-masks fuzz env clean
+.PHONY: run build test test-masks fuzz bench env clean
 
 run: build            ## a stock llama.cpp program, with this backend as plugin
 	scripts/fetch smollm2
@@ -23,13 +23,18 @@ build: env            ## build/libggml-webgpu.so, the tools, the unit tests
 
 test: build           ## all suites; the last line is "N passed, N failed"
 	scripts/fetch smollm2 gemma whisper
-	scripts/test unit builds variants models conformance masks
+	scripts/test unit builds variants models programs conformance masks fuzz
 
 test-masks: build     ## the whole conformance suite again, on devices with fewer features
 	MASK_SAMPLE=1/1 scripts/test masks
 
-fuzz: build           ## random graphs for hours, compared with the CPU backend
+fuzz: build           ## random graphs, compared with the CPU backend: more than those of "make test", for hours
 	FUZZ_COUNT=$(COUNT) FUZZ_SEED=$(SEED) scripts/test fuzz
+
+bench: build          ## ours, ggml's own WebGPU backend and its CPU backend side by side; on an idle machine, 5 minutes
+	scripts/fetch smollm2
+	scripts/env bench/lavapipe.py --commit "$$(git describe --always --dirty)"
+	scripts/env bench/report.py
 
 env:                  ## the Debian root that everything runs in
 	scripts/env true

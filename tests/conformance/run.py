@@ -7,6 +7,7 @@
   run.py --sample 1/10            every tenth case; 2/10 the ones after these, ...
   run.py --rerun-failed           what failed when it last ran, with the same tag
   run.py --disable f16,subgroups  without these features of the device
+  run.py --limits webgpu-default  with no more than every WebGPU device has
   run.py --update --write-docs    the whole suite; rewrites supported.txt beside this file, and docs/ops.md
 
 Fails when a case fails, crashes or hangs, and when a case that supported.txt has as supported no longer is; the last
@@ -44,16 +45,17 @@ def read_arguments():
     option("--device", default="WebGPU0", help="its name in ggml (default: %(default)s)")
     option("--adapter", default=os.environ.get("GGML_WEBGPU_ADAPTER", "software"), help="(default: %(default)s)")
     option("--disable", metavar="FEATURE,..", help="GGML_WEBGPU_DISABLE")
+    option("--limits", metavar="NAME", help="GGML_WEBGPU_LIMITS")
     option("--max-binding", metavar="SIZE", help="GGML_WEBGPU_MAX_BINDING")
     option("--binary", help=f"another test-backend-ops than {BINARY}")
     option("--jobs", type=int, default=os.cpu_count(), help="processes at once (default: %(default)s)")
     option("--timeout", type=float, default=300, help="seconds for one case (default: %(default)s)")
-    option("--tag", help="part of the names of results and baseline (default: from --disable and --max-binding)")
+    option("--tag", help="part of the names of results and baseline (default: from --disable, --limits and --max-binding)")
     option("--update", action="store_true", help="rewrite the baseline of the ops that were run in full")
     option("--write-docs", action="store_true", help="rewrite docs/ops.md; needs the whole suite")
     arguments = parser.parse_args()
     if arguments.tag is None:
-        arguments.tag = "-".join(filter(None, [(arguments.disable or "").replace(",", "-"), arguments.max_binding]))
+        arguments.tag = "-".join(filter(None, [(arguments.disable or "").replace(",", "-"), arguments.limits, arguments.max_binding]))
     return arguments
 
 
@@ -84,7 +86,9 @@ def plugin_environment(arguments):
         "GGML_BACKEND_PATH": str(arguments.plugin.resolve()),
         "GGML_WEBGPU_ADAPTER": arguments.adapter,
         "GGML_WEBGPU_DISABLE": arguments.disable,
+        "GGML_WEBGPU_LIMITS": arguments.limits,
         "GGML_WEBGPU_MAX_BINDING": arguments.max_binding,
+        "GGML_WEBGPU_LIST_KERNELS": "1",
         "OMP_WAIT_POLICY": "passive",  # the CPU backend's threads spin else, on cores that the software GPU needs
         "XDG_RUNTIME_DIR": os.environ.get("XDG_RUNTIME_DIR", "/tmp"),
     }
@@ -133,8 +137,7 @@ def show(suite, results, lost, device):
             print(f"\n{title}:", *lines[:LINES_SHOWN], sep="\n  ")
         if len(lines) > LINES_SHOWN:
             print(f"  ... and {len(lines) - LINES_SHOWN} more")
-    if device.kernels_compiled:
-        print(f"\nkernels compiled: {sum(device.kernels_compiled)} in {len(device.kernels_compiled)} processes")
+    print(f"\nkernels compiled: {len(set(device.kernels))} different ones, {len(device.kernels)} in all processes")
 
 
 def write_docs(suite, results, description):

@@ -20,7 +20,7 @@ SUPPORT_NOTHING = "int ggml_backend_supports_op(void * backend, void * op) { ret
 LINE = re.compile(r'"(?P<backends>[^"]*)","(?P<op>[^"]+)","(?P<params>[^"]*)","(?:test|support)",'
                   r'"(?P<supported>[01])","(?P<error>[^"]*)","[^"]*"$')
 HEADER = re.compile(r'"backend_name".*')
-KERNELS_COMPILED = re.compile(r"kernels compiled: (\d+)")
+KERNEL = re.compile(r"ggml-webgpu: kernel (.+)")
 
 ARGUMENT_LIMIT = 100_000  # Linux: 128 KiB for one argument
 MESSAGE_LENGTH = 240
@@ -89,7 +89,7 @@ class Device:
         self.command = ["stdbuf", "-oL", binary, "test", "-b", name]  # by lines: a crash leaves none in a buffer
         self.environment = os.environ | environment
         self.name, self.timeout = name, timeout
-        self.kernels_compiled = []  # one count a process
+        self.kernels = []  # the names that every process listed at its end
         self.stopping = threading.Event()
 
     def describe(self):
@@ -130,9 +130,10 @@ class Device:
             for text in process.stdout:
                 line = LINE.search(text.rstrip())
                 case = line and Case(line["op"], line["params"])
+                if kernel := KERNEL.match(text):
+                    self.kernels.append(kernel[1])
+                    continue
                 said.append((text[:line.start()] if line else HEADER.sub("", text)).strip())
-                if count := KERNELS_COMPILED.search(text):
-                    self.kernels_compiled.append(int(count[1]))
                 if case not in place:
                     continue
                 for missing in cases[len(results):place[case]]:
