@@ -119,14 +119,17 @@ fused plan_fused(const gpu::capabilities & caps, const ggml_cgraph * graph, int 
 // quantising within
 //
 
-static bool has_define(const step & s, const char * name) {
-    return std::any_of(s.kernel.defined().begin(), s.kernel.defined().end(), [=](const auto & d) { return std::strcmp(d.first, name) == 0; });
+// "0" if it is not.
+static std::string defined(const step & s, const char * name) {
+    const auto & all   = s.kernel.defined();
+    const auto   found = std::find_if(all.begin(), all.end(), [=](const auto & d) { return std::strcmp(d.first, name) == 0; });
+    return found != all.end() ? found->second : "0";
 }
 
 // Kernels that call quantise_quads.
 static bool can_quantise(const step & s) {
     const std::string & shader = s.kernel.shader();
-    return shader == "attention/merge" || ((shader == "norm/rms_fused" || shader == "elementwise/glu") && has_define(s, "QUADS"));
+    return shader == "attention/merge" || (shader == "norm/rms_fused" && defined(s, "HELD") != "0") || (shader == "elementwise/glu" && defined(s, "QUADS") == "1");
 }
 
 // The step that quantises `t` for the product `node`; nothing if it does no such thing.

@@ -50,6 +50,14 @@ static plan plan_rows(const char * kind, const ggml_tensor * dst) {
     return normalise(kind, rows_of(src, dst), dst, param_f32(dst, 0));
 }
 
+// Units of a row that each thread can hold in registers; 0: too many, or a sum that its type would round.
+static uint32_t held_units(const norm_fusion & with, uint32_t units, uint32_t threads) {
+    static constexpr uint64_t most  = 8;
+    const uint64_t            n     = groups_for(units, threads);
+    const bool                exact = with.sum == nullptr || with.sum->type == GGML_TYPE_F32;
+    return static_cast<uint32_t>(exact && n <= most ? n : 0);
+}
+
 plan plan_rms_norm_fused(const ggml_tensor * norm, const norm_fusion & with, const ggml_tensor * dst) {
     const ggml_tensor * src = with.addend != nullptr ? with.sum->src[0] : norm->src[0];
     if (!all_float({ src, with.weight, dst }) || (with.addend != nullptr && !all_float({ with.addend, with.sum }))) {
@@ -59,12 +67,13 @@ plan plan_rms_norm_fused(const ggml_tensor * norm, const norm_fusion & with, con
     if (with.addend != nullptr) {
         in_quads = in_quads && quads(with.addend) && quads(with.sum);
     }
-    const uint32_t length = static_cast<uint32_t>(dst->ne[0]);
+    const uint32_t length  = static_cast<uint32_t>(dst->ne[0]);
+    const uint32_t threads = row_threads(length / (in_quads ? 4 : 1));
     step           s;
-    s.kernel   = gpu::kernel_name("norm/rms_fused").threads(row_threads(length / (in_quads ? 4 : 1)));
+    s.kernel   = gpu::kernel_name("norm/rms_fused").threads(threads);
     s.operands = { bind_source("src", src, in_quads), bind_source("weight", with.weight, in_quads), bind_dest("dst", dst, in_quads) };
     if (in_quads) {
-        s.kernel.define("QUADS");
+        s.kernel.define("QUADS").define("HELD", held_units(with, length / 4, threads));
     }
     s.params.add("length", length).add("eps", param_f32(norm, 0)).add("dst_ne", ne(dst)).add("weight_ne", ne(with.weight));
     s.params.add("src_nb", nb(src)).add("weight_nb", nb(with.weight)).add("dst_nb", nb(dst));

@@ -1,6 +1,6 @@
 // dst = src / sqrt(mean(src^2) + eps) * weight, the weight repeated over the rows; one workgroup a row.
 // ADDEND: src + addend in src's place, kept in sum. Threads keep to their own values.
-// QUANTISES: dst as the quantised columns of a product as well.
+// HELD: a row is short enough that each thread holds so many of its units. QUANTISES: dst as the quantised columns of a product as well.
 #include "lib/grid.wgsl"
 #include "lib/reduce.wgsl" as total
 #include "codecs/{src_TYPE}.wgsl" as src
@@ -35,12 +35,38 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #else
     let units = params.length;
 #endif
-
-    var squares = 0.0;
 #if ADDEND
     let kept  = at(pos, params.sum_nb);
     let added = at(pos, params.addend_nb);
 #endif
+
+    var squares = 0.0;
+#if HELD
+#repeat u HELD
+    let i$u = local + $uu * WORKGROUP;
+    var v$u = UNIT();
+    var w$u = UNIT(); // loaded before it is needed
+    if (i$u < units) {
+        v$u = src_unit(source, i$u);
+#if ADDEND
+        v$u += addend_unit(added, i$u);
+        sum_store_unit(kept, i$u, v$u);
+#endif
+        w$u = weight_unit(factor, i$u);
+    }
+    squares += sum_of(v$u * v$u);
+#end
+    let scale = 1.0 / sqrt(total(local, squares) / f32(params.length) + params.eps);
+#repeat u HELD
+    let y$u = v$u * scale * w$u;
+    if (i$u < units) {
+        dst_store_unit(to, i$u, y$u);
+    }
+#if QUANTISES
+    quantise_quads(select(0xffffffffu, group * units + i$u, i$u < units), array<vec4<f32>, 1>(y$u));
+#endif
+#end
+#else
     for (var i = local; i < units; i += WORKGROUP) {
 #if ADDEND
         sum_store_unit(kept, i, src_unit(source, i) + addend_unit(added, i));
@@ -52,26 +78,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     }
     let scale = 1.0 / sqrt(total(local, squares) / f32(params.length) + params.eps);
 
-    for (var base = 0u; base < units; base += WORKGROUP) {
-        let i = base + local;
-#if QUADS
-        var y = vec4<f32>();
-#endif
-        if (i < units) {
+    for (var i = local; i < units; i += WORKGROUP) {
 #if ADDEND
-            let v = sum_unit(kept, i);
+        let v = sum_unit(kept, i);
 #else
-            let v = src_unit(source, i);
+        let v = src_unit(source, i);
 #endif
 #if QUADS
-            y = v * scale * weight_unit(factor, i);
+        let w = weight_unit(factor, i);
 #else
-            let y = v * scale * weight_value(factor + (i % params.weight_ne.x) * params.weight_nb.x, 0u);
+        let w = weight_value(factor + (i % params.weight_ne.x) * params.weight_nb.x, 0u);
 #endif
-            dst_store_unit(to, i, y);
-        }
-#if QUANTISES
-        quantise_quads(select(0xffffffffu, group * units + i, i < units), array<vec4<f32>, 1>(y));
-#endif
+        dst_store_unit(to, i, v * scale * w);
     }
+#endif
 }
