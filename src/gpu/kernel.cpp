@@ -5,6 +5,7 @@
 #include "gpu/wgsl.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace gpu {
 
@@ -67,6 +68,7 @@ static void merge(binding_plan & plan, size_t a, size_t b) {
     x.wide   = x.wide && y.wide;
     x.atomic = x.atomic || y.atomic;
     x.pairs  = x.pairs && y.pairs;
+    x.floats = x.floats && y.floats;
     plan.bindings.erase(plan.bindings.begin() + static_cast<std::ptrdiff_t>(b));
     for (uint32_t & slot : plan.slot) {
         slot = static_cast<uint32_t>(slot == b ? a : slot > b ? slot - 1 : slot);
@@ -96,7 +98,7 @@ static uint64_t merged_size(const binding & a, const binding & b) {
 
 // Merges the pair that makes the smallest binding, of those that are bound alike.
 static bool merge_nearest(binding_plan & plan, const capabilities & caps) {
-    const auto alike = [](const binding & a, const binding & b) { return a.wide == b.wide && a.atomic == b.atomic && a.pairs == b.pairs; };
+    const auto alike = [](const binding & a, const binding & b) { return std::tie(a.wide, a.atomic, a.pairs, a.floats) == std::tie(b.wide, b.atomic, b.pairs, b.floats); };
     uint64_t   least = caps.max_binding + 1;
     for (const binding & a : plan.bindings) {
         for (const binding & b : plan.bindings) {
@@ -116,7 +118,7 @@ result<binding_plan> plan_bindings(const std::vector<operand> & operands, const 
         const operand & o     = operands[i];
         const uint64_t  begin = align_down(o.offset, caps.storage_alignment);
         const uint64_t  end   = std::min(align_up(std::max<uint64_t>(o.offset + o.size, begin + 16), 16), o.memory->padded_size());
-        plan.bindings.push_back({ o.memory, begin, end - begin, o.wide, o.atomic, o.pairs });
+        plan.bindings.push_back({ o.memory, begin, end - begin, o.wide, o.atomic, o.pairs, o.floats });
         plan.slot[i] = static_cast<uint32_t>(i);
     }
     // Until nothing overlaps: a merged range can reach a third one. There are few.
@@ -130,8 +132,9 @@ result<binding_plan> plan_bindings(const std::vector<operand> & operands, const 
         }
     }
     for (binding & b : plan.bindings) {
-        b.wide  = b.wide && !b.atomic;
-        b.pairs = b.pairs && !b.atomic && !b.wide;
+        b.wide   = b.wide && !b.atomic;
+        b.pairs  = b.pairs && !b.atomic && !b.wide;
+        b.floats = b.floats && !b.atomic && !b.wide && !b.pairs;
         if (b.size > align_up(caps.max_binding, 256)) {
             return status::failure(format("a tensor range of %llu bytes is larger than this device's binding limit of %llu bytes",
                                           (unsigned long long) b.size, (unsigned long long) caps.max_binding));

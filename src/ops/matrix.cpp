@@ -107,8 +107,8 @@ static matrix_shape shape_of_tiles(const gpu::capabilities & caps, const gpu::ma
 matrix_shape matrix_shape_for(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const ggml_tensor *        src0   = dst->src[0];
     const gpu::matrix_config * matrix = best_matrix(caps);
-    // Wider types lose range or digits in f16; narrow products cannot fill a tile.
-    const bool eligible = src0->type == GGML_TYPE_F16 || is_block(src0->type);
+    // f32 would lose digits in f16; narrow products cannot fill a tile.
+    const bool eligible = src0->type == GGML_TYPE_F16 || src0->type == GGML_TYPE_BF16 || is_block(src0->type);
     if (matrix == nullptr || caps.subgroup_min != caps.subgroup_max || !eligible || dst->ne[1] <= 8 || dst->ne[0] < 32 || src0->ne[0] < 32) {
         return {};
     }
@@ -195,20 +195,20 @@ static operand bind_pairs(const char * name, uint64_t scratch_at, const packed &
     return o;
 }
 
-static step pack_columns(const ggml_tensor * src1, const packed & to, uint64_t scratch_at, const operand & factors) {
-    const bool     in_quads = quads(src1);
+// A row (of weights) or column (of src1) may be out of f16's range: each is scaled.
+static step pack_scaled(const ggml_tensor * src, const packed & to, uint64_t scratch_at, const operand & factors) {
+    const bool     in_quads = quads(src);
     step           s;
-    s.kernel = gpu::kernel_name("matmul/pack_columns").threads(column_threads).define("LOADS", column_loads);
+    s.kernel = gpu::kernel_name("matmul/pack_scaled").threads(column_threads).define("LOADS", column_loads);
     if (in_quads) {
         s.kernel.define("QUADS");
     }
-    s.operands = { bind_source("src", src1, in_quads), bind_pairs("packed", scratch_at, to), factors };
-    s.params.add("k", static_cast<uint32_t>(src1->ne[0])).add("stride", static_cast<uint32_t>(to.stride)).add("src_nb", nb(src1));
-    s.params.add("columns", static_cast<uint32_t>(src1->ne[1])).add("padded_columns", static_cast<uint32_t>(to.rows));
-    s.params.add("matrices2", static_cast<uint32_t>(src1->ne[2]));
-    s.groups   = to.rows * to.matrices;
-    s.prepares = true;
-    s.joins    = true;
+    s.operands = { bind_source("src", src, in_quads), bind_pairs("packed", scratch_at, to), factors };
+    s.params.add("k", static_cast<uint32_t>(src->ne[0])).add("stride", static_cast<uint32_t>(to.stride)).add("src_nb", nb(src));
+    s.params.add("columns", static_cast<uint32_t>(src->ne[1])).add("padded_columns", static_cast<uint32_t>(to.rows));
+    s.params.add("matrices2", static_cast<uint32_t>(src->ne[2]));
+    s.groups = to.rows * to.matrices;
+    s.joins  = true;
     return s;
 }
 
@@ -293,31 +293,37 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
     const uint32_t      k_tiles = static_cast<uint32_t>(groups_for(src0->ne[0], shape.tile_k));
     const uint64_t      batches = static_cast<uint64_t>(dst->ne[2] * dst->ne[3]);
 
-    // Scratch: the columns, their factors, one slab of weights, then what splits leave.
+    // Scratch: the columns, their factors, one slab of weights, its factors, then what splits leave.
     const packed   columns    = { align_up(n, shape.tile_n), shape.k, batches };
     const uint64_t across     = columns.rows / shape.tile_n;
     const uint64_t factors_at = align_up(columns.bytes(), 256);
     const uint64_t weights_at = align_up(factors_at + columns.rows * columns.matrices * 4, 256);
     const operand  factors    = bind_scratch("factors", factors_at, columns.rows * columns.matrices * 4);
-    p.steps.push_back(pack_columns(src1, columns, 0, factors));
+    p.steps.push_back(pack_scaled(src1, columns, 0, factors));
+    p.steps.back().prepares = true;
 
     const bool     in_place = lies_in_tiles(shape, src0);
     const uint64_t matrices = static_cast<uint64_t>(src0->ne[2] * src0->ne[3]);
     const uint64_t row_room = shape.slab / (2 * shape.k * matrices) / shape.tile_m * shape.tile_m;
     const uint64_t slab     = in_place ? m : std::min(row_room, align_up(m, shape.tile_m));
-    const uint64_t parts_at = align_up(weights_at + (in_place ? 0 : slab * shape.k * matrices * 2), 256);
-    p.scratch               = parts_at;
+    const bool     scaled   = src0->type == GGML_TYPE_BF16;  // its range is that of f32
+    const uint64_t row_factors_at = align_up(weights_at + (in_place ? 0 : slab * shape.k * matrices * 2), 256);
+    const uint64_t parts_at       = align_up(row_factors_at + (scaled ? slab * matrices * 4 : 0), 256);
+    p.scratch                     = parts_at;
 
     for (uint64_t first = 0; first < m; first += slab) {
         const uint32_t rows    = static_cast<uint32_t>(std::min(slab, m - first));
         const packed   weights = { align_up(rows, shape.tile_m), shape.k, matrices };
         operand        a       = bind("a", src0);
+        operand        row_factors = bind_scratch("row_factors", row_factors_at, weights.rows * matrices * 4);
         uint32_t       a_nb2 = static_cast<uint32_t>(src0->nb[2] / 8), a_nb3 = static_cast<uint32_t>(src0->nb[3] / 8);
         if (!in_place) {
             ggml_tensor & part = p.slices.emplace_back(*src0);
             part.ne[1]         = rows;
             part.data          = static_cast<char *>(src0->data) + first * src0->nb[1];
-            p.steps.push_back(pack_rows(&part, weights, weights_at));
+            operand to = row_factors;
+            to.name    = "factors";
+            p.steps.push_back(scaled ? pack_scaled(&part, weights, weights_at, to) : pack_rows(&part, weights, weights_at));
             a     = bind_scratch("a", weights_at, weights.bytes());
             a_nb2 = static_cast<uint32_t>(shape.k / 4 * weights.rows);
             a_nb3 = a_nb2 * static_cast<uint32_t>(src0->ne[2]);
@@ -333,6 +339,10 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
             product.kernel   = product_kernel(shape, in_place ? src0->nb[1] / 2 : shape.k, shape.k);
             product.operands = { a, bind_pairs("b", 0, columns), factors, split ? partial : bind("dst", dst) };
             product.operands.back().floats = true;
+            if (scaled) {
+                product.kernel.define("ROW_FACTORS");
+                product.operands.push_back(row_factors);
+            }
 
             gpu::params & values = product.params;
             values.add("dst_nb", split ? ops::shape{ 1, part.rows, part.rows * n, part.rows * n * static_cast<uint32_t>(dst->ne[2]) } : nb(dst));
@@ -340,6 +350,7 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
             values.add("split_nb", count).add("splits", part.splits).add("k_tiles", k_tiles);
             values.add("k_share", static_cast<uint32_t>(groups_for(k_tiles, part.splits)));
             values.add("m", part.rows).add("n", n).add("b_rows", static_cast<uint32_t>(columns.rows));
+            values.add("a_rows", static_cast<uint32_t>(weights.rows)).add("a_matrices2", static_cast<uint32_t>(src0->ne[2]));
             values.add("batches2", static_cast<uint32_t>(dst->ne[2])).add("repeat2", static_cast<uint32_t>(src1->ne[2] / src0->ne[2]));
             values.add("repeat3", static_cast<uint32_t>(src1->ne[3] / src0->ne[3]));
             const uint64_t row_tiles = groups_for(part.rows, shape.tile_m);

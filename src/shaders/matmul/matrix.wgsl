@@ -28,12 +28,25 @@ fn factor_of(column: u32) -> f32 {
     return bitcast<f32>(factors_word((params.factors_offset >> 2u) + column));
 }
 
-// Whether a column of the tile has a factor other than 1.
-fn any_scaled(first_column: u32, subgroup: u32, lane: u32, lanes: u32) -> bool {
+fn row_factor_of(row: u32) -> f32 {
+#if ROW_FACTORS
+    return bitcast<f32>(row_factors_word((params.row_factors_offset >> 2u) + row));
+#else
+    return 1.0;
+#endif
+}
+
+// Whether a column or row of the tile has a factor other than 1.
+fn any_scaled(first_column: u32, first_row: u32, subgroup: u32, lane: u32, lanes: u32) -> bool {
     var found = false;
     for (var c = lane; c < TILE_N; c += lanes) {
         found = found || factor_of(first_column + c) != 1.0;
     }
+#if ROW_FACTORS
+    for (var r = lane; r < TILE_M; r += lanes) {
+        found = found || row_factor_of(first_row + r) != 1.0;
+    }
+#endif
     let found_by_any = subgroupAny(found);
     if (lane == 0u) {
         scaled[subgroup] = u32(found_by_any);
@@ -68,6 +81,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let first_k      = split * params.k_share;
     let last_k       = min(first_k + params.k_share, params.k_tiles) - 1u;
 
+    let first_factor = (i2 / params.repeat2 + (i3 / params.repeat3) * params.a_matrices2) * params.a_rows + params.a_row;
+
     // In vec2 words.
     let a_from = (params.a_offset >> 3u) + (i2 / params.repeat2) * params.a_nb2 + (i3 / params.repeat3) * params.a_nb3
                + (params.a_row + first_row + local / PAIRS) * A_STRIDE + local % PAIRS;
@@ -90,7 +105,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
 #if dst_FLOATS
     let as_it_is = first_row + TILE_M <= params.m && first_column + TILE_N <= params.n &&
-                   !any_scaled(batch * params.b_rows + first_column, subgroup, lane, lanes);
+                   !any_scaled(batch * params.b_rows + first_column, first_factor + first_row, subgroup, lane, lanes);
 #endif
     for (var step = first_k; step <= last_k; step++) {
 #repeat i LOADS_A
@@ -143,7 +158,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         let row    = first_row + sub_row + $iu * MAT_M + e % MAT_M;
         let column = first_column + sub_column + $ju * MAT_N + e / MAT_M;
         if (row < params.m && column < params.n) {
-            let factor = factor_of(batch * params.b_rows + column);
+            let factor = factor_of(batch * params.b_rows + column) * row_factor_of(first_factor + row);
             dst_store(d_start + column * params.dst_nb.y + params.first_row + row, results[staged + e] * factor);
         }
     }

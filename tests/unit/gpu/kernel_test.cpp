@@ -93,6 +93,16 @@ TEST(binding, one_needs_atomics_then_all_that_share_it_do) {
     EXPECT_FALSE(plan->bindings[0].wide);
 }
 
+TEST(bindings, are_floats_only_for_operands_that_all_are) {
+    auto memory = test::device()->create_buffer(1 << 12, "test");
+    ASSERT_TRUE(memory.ok());
+    gpu::operand floats{ "a", *memory, 0, 256 }, words{ "b", *memory, 128, 256 };
+    floats.floats = true;
+    gpu::capabilities caps;
+    EXPECT_TRUE(gpu::plan_bindings({ floats }, caps)->bindings[0].floats);
+    EXPECT_FALSE(gpu::plan_bindings({ floats, words }, caps)->bindings[0].floats);
+}
+
 TEST(bindings, of_neighbours_become_one_where_the_device_has_too_few) {
     gpu::capabilities caps;
     caps.storage_alignment   = 256;

@@ -23,6 +23,11 @@ float size_of_column(int64_t c) {
     return c == 3 ? 1e6f : c == 5 ? 1e-6f : 1.0f;
 }
 
+// The same for row `r` of weights of a type that can hold them.
+float size_of_row(ggml_type type, int64_t r) {
+    return type != GGML_TYPE_BF16 ? 1.0f : r == 2 ? 3e6f : r == 6 ? 1e-7f : 1.0f;
+}
+
 // The largest error of a value, of the sum of the magnitudes that it is made of.
 double worst_error(const product & p) {
     const test::backend_ref on(ggml_backend_dev_init(test::ggml_device(), nullptr));
@@ -37,7 +42,7 @@ double worst_error(const product & p) {
     std::vector<float>   as(p.m * p.k), bs(p.n * p.k * p.batches), result(ggml_nelements(y));
     std::vector<uint8_t> bytes(ggml_nbytes(a));
     for (size_t i = 0; i < as.size(); i++) {
-        as[i] = weight(static_cast<int64_t>(i));
+        as[i] = weight(static_cast<int64_t>(i)) * size_of_row(p.type, static_cast<int64_t>(i) / p.k);
     }
     for (size_t i = 0; i < bs.size(); i++) {
         bs[i] = activation(static_cast<int64_t>(i)) * size_of_column(static_cast<int64_t>(i) / p.k % p.n);
@@ -74,6 +79,9 @@ TEST(matrix, products_are_right_however_they_are_cut) {
         { GGML_TYPE_F16, 64, 64, 512, 1 },    // few tiles: splits of k
         { GGML_TYPE_F16, 384, 64, 512, 1 },   // the last round of tiles in splits
         { GGML_TYPE_F16, 100, 60, 512, 2 },   // splits, edges and batches
+        { GGML_TYPE_BF16, 384, 64, 512, 1 },
+        { GGML_TYPE_BF16, 130, 70, 96, 2 },
+        { GGML_TYPE_BF16, 128, 128, 96, 1 },  // a tile with a scaled row and no scaled column
         { GGML_TYPE_Q8_0, 384, 64, 512, 1 },
         { GGML_TYPE_Q8_0, 130, 70, 96, 1 },   // rows that end in the middle of a unit of 64 values
         { GGML_TYPE_Q4_K, 96, 40, 512, 1 },   // values in order

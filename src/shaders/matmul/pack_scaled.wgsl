@@ -1,6 +1,6 @@
-// Copies the columns of src1 into f16 scratch memory for the subgroup-matrix kernel: `stride` halves each, zeros beyond k and beyond
-// the last column. A column is divided by a power of two that keeps it inside f16's range, its factor. A workgroup makes one
-// column; a thread issues the loads of LOADS quads together.
+// Copies the columns of src1, or rows of weights with a wider range than f16's, into f16 scratch memory for the subgroup-matrix kernel:
+// `stride` halves each, zeros beyond k and beyond the last column. A column is divided by a power of two that keeps it inside f16's
+// range, its factor. A workgroup makes one column; a thread issues the loads of LOADS quads together.
 #include "lib/grid.wgsl"
 #include "codecs/{src_TYPE}.wgsl" as src
 #define largest_LARGEST 1
