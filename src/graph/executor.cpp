@@ -65,7 +65,9 @@ static std::vector<uint64_t> signature_of(const ggml_cgraph * graph) {
             continue;
         }
         words.push_back(node->op);
-        words.push_back(static_cast<uint64_t>(node->flags));  // an output is never fused away
+        // An output is never fused away, nor what another part of the host's graph reads.
+        words.push_back(static_cast<uint64_t>(node->flags));
+        words.push_back(static_cast<uint64_t>(ggml_node_get_use_count(graph, i)));
         describe(words, node);
         const auto * op_params = reinterpret_cast<const uint64_t *>(node->op_params);
         words.insert(words.end(), op_params, op_params + GGML_MAX_OP_PARAMS / sizeof(uint64_t));
