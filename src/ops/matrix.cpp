@@ -333,7 +333,9 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
         for (const row_part & part : parts_of(shape, rows, k_tiles, n * batches, across * batches)) {
             const uint32_t to      = static_cast<uint32_t>(first) + part.first;
             const uint32_t count   = part.rows * n * static_cast<uint32_t>(batches);
-            operand        partial = bind_scratch("dst", parts_at, uint64_t(part.splits) * count * sizeof(float));
+            // WebGPU wants at least a matrix where one may be stored.
+            const uint64_t bytes   = std::max<uint64_t>(uint64_t(part.splits) * count, shape.mat_m * shape.mat_n) * sizeof(float);
+            operand        partial = bind_scratch("dst", parts_at, bytes);
             const bool     split   = part.splits > 1;
             step           product;
             product.kernel   = product_kernel(shape, in_place ? src0->nb[1] / 2 : shape.k, shape.k);

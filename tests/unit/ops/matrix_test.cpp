@@ -79,6 +79,7 @@ TEST(matrix, products_are_right_however_they_are_cut) {
         { GGML_TYPE_F16, 64, 64, 512, 1 },    // few tiles: splits of k
         { GGML_TYPE_F16, 384, 64, 512, 1 },   // the last round of tiles in splits
         { GGML_TYPE_F16, 100, 60, 512, 2 },   // splits, edges and batches
+        { GGML_TYPE_F16, 257, 9, 257, 1 },    // splits of a single row
         { GGML_TYPE_BF16, 384, 64, 512, 1 },
         { GGML_TYPE_BF16, 130, 70, 96, 2 },
         { GGML_TYPE_BF16, 128, 128, 96, 1 },  // a tile with a scaled row and no scaled column
