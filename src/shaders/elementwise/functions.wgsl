@@ -11,8 +11,13 @@ fn expm1(x: f32) -> f32 {
     return exp(x) - 1.0;
 }
 
-// Beyond +-10 tanh is 1 in f32; some implementations overflow there. Clamping would lose NaN.
+// Beyond +-10 tanh is 1 in f32; some implementations overflow there. Clamping would lose NaN. Near zero implementations lose digits:
+// there the series is taken, whose next term is below 1e-9 of the sum.
 fn safe_tanh(x: f32) -> f32 {
+    if (abs(x) < 0.1) {
+        let s = x * x;
+        return x * (1.0 - s * (1.0 / 3.0 - s * (2.0 / 15.0 - s * (17.0 / 315.0))));
+    }
     return select(tanh(clamp(x, -10.0, 10.0)), x, is_nan(x));
 }
 
