@@ -247,12 +247,12 @@ gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph *
         if (gpu::status s = reserve_debug(together.steps); !s.ok()) {
             return s;
         }
-        scratch  = std::max(scratch, together.steps.scratch);
-        prepared = std::max(prepared, prepared_bytes(together.steps));
         if (fuse) {
             ops::quantise_for_product(device_->caps(), graph, i + together.nodes - 1, together.steps);
             sharing.share(together.steps, graph->nodes + i, graph->nodes + i + together.nodes);
         }
+        scratch  = std::max(scratch, together.steps.scratch);
+        prepared = std::max(prepared, prepared_bytes(together.steps));
         plans.push_back({ { graph->nodes + i, graph->nodes + i + together.nodes }, std::move(name), std::move(together.steps) });
         i += together.nodes;
     }

@@ -103,16 +103,7 @@ struct kernel_choice {
 
 // Workgroup memory of the codecs' tables, at most.
 uint64_t table_bytes(ggml_type type) {
-    switch (type) {
-        case GGML_TYPE_IQ1_S:
-        case GGML_TYPE_IQ1_M:
-        case GGML_TYPE_IQ2_XXS:
-        case GGML_TYPE_IQ2_XS:
-        case GGML_TYPE_IQ2_S:
-        case GGML_TYPE_IQ3_XXS:
-        case GGML_TYPE_IQ3_S: return 10240;
-        default:              return 64;
-    }
+    return has_grid(type) ? grid_bytes : 64;
 }
 
 // Threads that share a row of K: as few idle and as many as possible.
@@ -430,7 +421,8 @@ private:
         s.operands = { partial, bind_optional("sinks", a.sinks, spare_bytes, "f32"), bind_source("dst", a.dst, quads(a.dst)) };
         s.params.add("dst_nb", nb(a.dst)).add("has_sinks", uint32_t(a.sinks != nullptr)).add("heads", static_cast<uint32_t>(a.q->ne[2]));
         s.params.add("positions", static_cast<uint32_t>(a.q->ne[1])).add("all_splits", splits);
-        s.groups = ggml_nrows(a.dst);
+        s.groups    = ggml_nrows(a.dst);
+        s.quantises = true;
         return s;
     }
 

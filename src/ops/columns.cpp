@@ -60,6 +60,10 @@ step quantise_step(const gpu::capabilities & caps, const ggml_tensor * src1, con
     return s;
 }
 
+bool quantises_tensor(const step & s, const ggml_tensor * src1) {
+    return s.kernel.shader() == "matmul/quantise" && s.operands[0].tensor == src1;
+}
+
 bool quantise_within(step & from, const gpu::capabilities & caps, const ggml_tensor * dst, const step & quantise) {
     const ggml_tensor * src1 = quantise.operands[0].tensor;
     const bool          same = dst->data == src1->data && dst->type == GGML_TYPE_F32 && src1->type == GGML_TYPE_F32 && ggml_is_contiguous(dst) &&

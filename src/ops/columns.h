@@ -25,9 +25,11 @@ packed_columns columns_of(const ggml_tensor * src1, uint32_t block, bool spread)
 void bind_columns(step & s, const packed_columns & columns);
 
 step quantise_step(const gpu::capabilities & caps, const ggml_tensor * src1, const packed_columns & to);
+// The step is a quantise_step of `src1`.
+bool quantises_tensor(const step & s, const ggml_tensor * src1);
 
 // `from` makes a contiguous f32 `dst` whose values, in order, are those of the tensor that `quantise` (a quantise_step) reads. Its
-// kernel then quantises as well: it calls quantise_quad of matmul/quantise_quad.wgsl under `#if QUANTISES`. False, and nothing
+// kernel (of a step that says so: step.quantises) then quantises as well: it calls quantise_quad of matmul/quantise_quad.wgsl under `#if QUANTISES`. False, and nothing
 // changed, if the kernel's threads cannot share blocks of values.
 bool quantise_within(step & from, const gpu::capabilities & caps, const ggml_tensor * dst, const step & quantise);
 

@@ -160,6 +160,7 @@ plan plan_glu(const gpu::capabilities &, const ggml_tensor * dst) {
         .add("alpha", param_f32(dst, 2))
         .add("limit", param_f32(dst, 3));
     s.params.add("dst_ne", ne(dst)).add("x_nb", nb(x)).add("g_nb", nb(g)).add("dst_nb", nb(dst));
+    s.quantises = in_quads;
     return s;
 }
 

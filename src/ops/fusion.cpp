@@ -119,19 +119,6 @@ fused plan_fused(const gpu::capabilities & caps, const ggml_cgraph * graph, int 
 // quantising within
 //
 
-// "0" if it is not.
-static std::string defined(const step & s, const char * name) {
-    const auto & all   = s.kernel.defined();
-    const auto   found = std::find_if(all.begin(), all.end(), [=](const auto & d) { return std::strcmp(d.first, name) == 0; });
-    return found != all.end() ? found->second : "0";
-}
-
-// Kernels that call quantise_quads.
-static bool can_quantise(const step & s) {
-    const std::string & shader = s.kernel.shader();
-    return shader == "attention/merge" || (shader == "norm/rms_fused" && defined(s, "HELD") != "0") || (shader == "elementwise/glu" && defined(s, "QUADS") == "1");
-}
-
 // The step that quantises `t` for the product `node`; nothing if it does no such thing.
 static std::optional<step> quantise_step_of(const gpu::capabilities & caps, const ggml_tensor * node, const ggml_tensor * t) {
     const bool product = node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID;
@@ -139,7 +126,7 @@ static std::optional<step> quantise_step_of(const gpu::capabilities & caps, cons
         return {};
     }
     plan p = plan_node(caps, node);
-    if (!p.supported() || p.steps.empty() || p.steps.front().kernel.shader() != "matmul/quantise" || p.steps.front().operands[0].tensor != node->src[1]) {
+    if (!p.supported() || p.steps.empty() || !quantises_tensor(p.steps.front(), node->src[1])) {
         return {};
     }
     return std::move(p.steps.front());
@@ -148,7 +135,7 @@ static std::optional<step> quantise_step_of(const gpu::capabilities & caps, cons
 void quantise_for_product(const gpu::capabilities & caps, const ggml_cgraph * graph, int last, plan & p) {
     static constexpr int reach = 8;
     const ggml_tensor *  dst   = graph->nodes[last];
-    if (p.steps.empty() || !can_quantise(p.steps.back()) || !p.slices.empty()) {
+    if (p.steps.empty() || !p.steps.back().quantises || !p.slices.empty()) {
         return;
     }
     for (int i = last + 1; i < std::min(last + 1 + reach, graph->n_nodes); i++) {

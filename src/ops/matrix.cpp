@@ -131,20 +131,6 @@ matrix_shape matrix_shape_for(const gpu::capabilities & caps, const ggml_tensor 
 // f16
 //
 
-// The codec fills a table in workgroup memory first.
-static bool fills_table(ggml_type type) {
-    switch (type) {
-        case GGML_TYPE_IQ1_S:
-        case GGML_TYPE_IQ1_M:
-        case GGML_TYPE_IQ2_XXS:
-        case GGML_TYPE_IQ2_XS:
-        case GGML_TYPE_IQ2_S:
-        case GGML_TYPE_IQ3_XXS:
-        case GGML_TYPE_IQ3_S: return true;
-        default:              return false;
-    }
-}
-
 // The values of `src` follow each other as those of `to` do.
 static bool lies_packed(const ggml_tensor * src, const packed & to) {
     return to.stride == static_cast<uint64_t>(src->ne[0]) && to.rows == static_cast<uint64_t>(src->ne[1]) && ggml_is_contiguous(src);
@@ -165,12 +151,12 @@ step pack_rows(const ggml_tensor * src, const packed & to, uint64_t scratch_at) 
         units.operands.push_back(memory);
         units.params.add("padded_units", static_cast<uint32_t>(padded_units)).add("src0_nb", nb(src));
         add_sizes(units);
-        const uint32_t rounds = fills_table(src->type) ? table_rounds : 1;
+        const uint32_t rounds = has_grid(src->type) ? table_rounds : 1;
         units.kernel.define("ROUNDS", rounds);
         if (lies_packed(src, to)) {
             units.kernel.define("FLAT");
         }
-        units.joins  = true;
+        units.joins  = !has_grid(src->type);  // else workgroup memory is short
         units.groups = groups_for(padded_units * to.rows * to.matrices, rounds * unit_threads / 4);
         return units;
     }

@@ -73,7 +73,9 @@ plan plan_rms_norm_fused(const ggml_tensor * norm, const norm_fusion & with, con
     s.kernel   = gpu::kernel_name("norm/rms_fused").threads(threads);
     s.operands = { bind_source("src", src, in_quads), bind_source("weight", with.weight, in_quads), bind_dest("dst", dst, in_quads) };
     if (in_quads) {
-        s.kernel.define("QUADS").define("HELD", held_units(with, length / 4, threads));
+        const uint32_t held = held_units(with, length / 4, threads);
+        s.kernel.define("QUADS").define("HELD", held);
+        s.quantises = held != 0;
     }
     s.params.add("length", length).add("eps", param_f32(norm, 0)).add("dst_ne", ne(dst)).add("weight_ne", ne(with.weight));
     s.params.add("src_nb", nb(src)).add("weight_nb", nb(with.weight)).add("dst_nb", nb(dst));

@@ -124,6 +124,12 @@ std::optional<encoder> encoder_of(ggml_type type) {
     return std::nullopt;
 }
 
+// Finding the entry is a workgroup's work.
+bool has_grid(ggml_type type) {
+    const auto by = encoder_of(type);
+    return by && by->together;
+}
+
 shape ne(const ggml_tensor * t) {
     return { uint32_t(t->ne[0]), uint32_t(t->ne[1]), uint32_t(t->ne[2]), uint32_t(t->ne[3]) };
 }

@@ -56,6 +56,7 @@ struct step {
     uint64_t             groups = 0;  // workgroups; 0 = nothing to do
     bool                 prepares = false;  // from its only tensor, for the plan's other steps; see graph/sharing.h
     bool                 joins    = false;  // small enough to run beside others, see graph/beside.h
+    bool                 quantises = false;  // its kernel can quantise what it makes, see ops/columns.h
 };
 
 struct plan {
@@ -95,6 +96,9 @@ struct encoder {
 };
 // None if the codec can only read.
 std::optional<encoder> encoder_of(ggml_type type);
+// Values are entries of a grid, which kernels first copy into workgroup memory: at most grid_bytes.
+bool                      has_grid(ggml_type type);
+inline constexpr uint32_t grid_bytes = 10240;
 
 using shape = std::array<uint32_t, 4>;
 

@@ -11,7 +11,6 @@ namespace fuzz {
 static constexpr rule approximate = { .tolerance = 1e-6, .limit = 60000.0 };
 static constexpr rule coarse      = { .tolerance = 1e-6, .limit = 60000.0, .sums = rule::terms::unit };
 // For f32 its GEGLU is 0 below -10 whatever the gate, for f16 an infinite gate makes it not a number.
-// GEGLU and GEGLU_QUICK are from tables of f16 too.
 static constexpr rule gated       = { .tolerance = 1e-6, .limit = 60000.0, .finite = true, .sums = rule::terms::unit };
 static constexpr rule equal       = { .tolerance = 0.0 };
 // An angle of many turns loses digits where it is brought into one, on the GPU more than on the CPU.
@@ -87,19 +86,35 @@ static bool constant(maker & m, line & l) {
     return one(m, l, { F32, F16 }, layout::contiguous);
 }
 
-static bool glu(maker & m, line & l) {
-    const int  a    = m.source({ F32, F32, F16, BF16 }, layout::even);
-    const auto kind = m.decide.of({ GGML_GLU_OP_REGLU, GGML_GLU_OP_GEGLU, GGML_GLU_OP_SWIGLU, GGML_GLU_OP_GEGLU_ERF, GGML_GLU_OP_GEGLU_QUICK });
-    l.sources       = { a };
-    l.n             = { kind, m.between(0, 1) };
+static bool choose_glu(maker & m, line & l, ggml_glu_op kind) {
+    const int a = m.source({ F32, F32, F16, BF16 }, layout::even);
+    l.sources   = { a };
+    l.n         = { kind, m.between(0, 1) };
     return m[a]->ne[0] % 2 == 0;
 }
 
-static bool glu_split(maker & m, line & l) {
+static bool choose_glu_split(maker & m, line & l, ggml_glu_op kind) {
     const int a = m.source({ F32, F32, F16, BF16 }, layout::even);
     l.sources   = { a, m.decide.chance(8) ? a : m.operand(m[a]->type, shape_of(m[a]), layout::even) };
-    l.n         = { m.decide.of({ GGML_GLU_OP_REGLU, GGML_GLU_OP_GEGLU, GGML_GLU_OP_SWIGLU, GGML_GLU_OP_GEGLU_ERF, GGML_GLU_OP_GEGLU_QUICK }) };
+    l.n         = { kind };
     return true;
+}
+
+static bool glu(maker & m, line & l) {
+    return choose_glu(m, l, m.decide.of({ GGML_GLU_OP_REGLU, GGML_GLU_OP_SWIGLU, GGML_GLU_OP_GEGLU_ERF }));
+}
+
+static bool glu_split(maker & m, line & l) {
+    return choose_glu_split(m, l, m.decide.of({ GGML_GLU_OP_REGLU, GGML_GLU_OP_SWIGLU, GGML_GLU_OP_GEGLU_ERF }));
+}
+
+// From the CPU backend's tables, as GELU.
+static bool geglu(maker & m, line & l) {
+    return choose_glu(m, l, m.decide.of({ GGML_GLU_OP_GEGLU, GGML_GLU_OP_GEGLU_QUICK }));
+}
+
+static bool geglu_split(maker & m, line & l) {
+    return choose_glu_split(m, l, m.decide.of({ GGML_GLU_OP_GEGLU, GGML_GLU_OP_GEGLU_QUICK }));
 }
 
 static bool swiglu_limited(maker & m, line & l) {
@@ -193,8 +208,10 @@ static const op ops[] = {
     { "LEAKY_RELU", 1, leaky_relu, CALL(ggml_leaky_relu(ctx, t[0], x[0], false)) },
     { "FILL", 1, constant, CALL(ggml_fill(ctx, t[0], x[0])), equal },
 
-    { "GLU", 4, glu, CALL(ggml_glu(ctx, t[0], (ggml_glu_op) n[0], n[1] != 0)), gated, "MUL_MAT" },
-    { "GLU split", 5, glu_split, CALL(ggml_glu_split(ctx, t[0], t[1], (ggml_glu_op) n[0])), gated, "MUL_MAT" },
+    { "GLU", 3, glu, CALL(ggml_glu(ctx, t[0], (ggml_glu_op) n[0], n[1] != 0)), approximate, "MUL_MAT" },
+    { "GLU split", 4, glu_split, CALL(ggml_glu_split(ctx, t[0], t[1], (ggml_glu_op) n[0])), approximate, "MUL_MAT" },
+    { "GEGLU", 1, geglu, CALL(ggml_glu(ctx, t[0], (ggml_glu_op) n[0], n[1] != 0)), gated, "MUL_MAT" },
+    { "GEGLU split", 1, geglu_split, CALL(ggml_glu_split(ctx, t[0], t[1], (ggml_glu_op) n[0])), gated, "MUL_MAT" },
     { "GLU SWIGLU_OAI", 1, swiglu_limited, CALL(ggml_swiglu_oai(ctx, t[0], t[1], x[0], x[1])), approximate },
     { "GLU SWIGLU_CLAMP", 1, swiglu_limited, CALL(ggml_swiglu_clamp(ctx, t[0], t[1], x[1])), approximate },
     { "SILU_BACK", 1, silu_back, CALL(ggml_silu_back(ctx, t[0], t[1])), approximate },

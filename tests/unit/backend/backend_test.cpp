@@ -161,6 +161,33 @@ TEST_F(backend, a_row_index_out_of_range_is_logged_and_fails_the_next_graph_only
     }
 }
 
+// Reading a result brings the answer along: it must not be lost before the host waits, nor be told twice.
+TEST_F(backend, a_row_index_out_of_range_is_reported_after_the_result_was_read) {
+    auto             on      = open();
+    auto             context = test::make_context();
+    ggml_tensor *    table   = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 8, 4);
+    ggml_tensor *    rows    = ggml_new_tensor_1d(context.get(), GGML_TYPE_I32, 1);
+    ggml_tensor *    y       = ggml_get_rows(context.get(), table, rows);
+    ggml_cgraph *    graph   = ggml_new_graph(context.get());
+    ggml_build_forward_expand(graph, y);
+    test::buffer_ref memory(ggml_backend_alloc_ctx_tensors(context.get(), on.get()));
+    ggml_backend_buffer_clear(memory.get(), 0);
+
+    const int32_t     wrong = 4, right = 3;
+    float             result[8];
+    test::log_capture log;
+    ggml_backend_tensor_set(rows, &wrong, 0, sizeof wrong);
+    EXPECT_EQ(ggml_backend_graph_compute_async(on.get(), graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get_async(on.get(), y, result, 0, sizeof result);
+    ggml_backend_tensor_get_async(on.get(), y, result, 0, sizeof result);
+    EXPECT_EQ(log.lines(), 0u) << log.text();
+    ggml_backend_synchronize(on.get());
+    EXPECT_NE(log.text().find("GET_ROWS"), std::string::npos) << log.text();
+    ggml_backend_tensor_set(rows, &right, 0, sizeof right);
+    EXPECT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_FAILED);
+    EXPECT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_SUCCESS);
+}
+
 TEST_F(backend, copies_between_streams_in_order) {
     auto     first = open(), second = open();
     addition from(first.get(), 100), to(second.get(), 100);

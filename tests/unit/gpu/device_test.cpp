@@ -139,3 +139,19 @@ TEST(device, opening_and_closing_gives_all_back) {
     }
     EXPECT_LT(test::resident_bytes(), first + (16u << 20));
 }
+
+// Only devices with a GPU of their own are watched near the usual time, so here the wait is asked for itself.
+TEST(waiting, ends_with_the_work_whatever_its_usual_time) {
+    auto gpu = test::device();
+    for (const std::chrono::nanoseconds usual : { std::chrono::nanoseconds(0), std::chrono::nanoseconds(1), std::chrono::nanoseconds(1'000'000),
+                                                  std::chrono::nanoseconds(3'600'000'000'000) }) {
+        std::atomic<bool>             done     = false;
+        WGPUPopErrorScopeCallbackInfo callback = {};
+        callback.mode      = gpu::device::callback_mode();
+        callback.userdata1 = &done;
+        callback.callback  = [](WGPUPopErrorScopeStatus, WGPUErrorType, WGPUStringView, void * user, void *) { *static_cast<std::atomic<bool> *>(user) = true; };
+        gpu::wgpu().DevicePushErrorScope(gpu->handle(), WGPUErrorFilter_Validation);
+        EXPECT_TRUE(gpu::wait_for(gpu::wgpu().DevicePopErrorScope(gpu->handle(), callback), done, gpu->handle(), usual));
+        EXPECT_TRUE(done);
+    }
+}
