@@ -74,6 +74,10 @@ result<std::shared_ptr<device>> device::open(std::shared_ptr<adapter> from, cons
     toggles.chain.sType                 = WGPUSType_DawnTogglesDescriptor;
     toggles.enabledToggleCount          = std::size(enabled) - (user.validate ? 1 : 0);
     toggles.enabledToggles              = enabled;
+    // Dawn rounds timestamps to about 65 us, against pages that spy on each other.
+    const char * disabled[]             = { "timestamp_quantization" };
+    toggles.disabledToggleCount         = user.profile ? std::size(disabled) : 0;
+    toggles.disabledToggles             = disabled;
 
     WGPUDeviceDescriptor descriptor   = {};
     descriptor.label                  = view("ggml-webgpu");

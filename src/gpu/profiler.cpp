@@ -33,6 +33,18 @@ profiler::~profiler() {
     }
 }
 
+status profiler::begin(size_t passes) {
+    const size_t first = (labels_.size() + aligned - 1) / aligned * aligned;
+    if (first + passes > capacity) {
+        status collected = collect();
+        first_           = 0;
+        return collected;
+    }
+    labels_.resize(first);
+    first_ = first;
+    return {};
+}
+
 bool profiler::mark(WGPUPassTimestampWrites & times, const std::string & label) {
     if (queries_ == nullptr || labels_.size() == capacity) {
         return false;
@@ -46,12 +58,14 @@ bool profiler::mark(WGPUPassTimestampWrites & times, const std::string & label) 
 }
 
 void profiler::resolve(WGPUCommandEncoder encoder) {
-    if (labels_.empty()) {
+    const uint32_t first = static_cast<uint32_t>(2 * first_);
+    const uint32_t count = static_cast<uint32_t>(2 * labels_.size()) - first;
+    if (count == 0) {
         return;
     }
-    const uint32_t count = static_cast<uint32_t>(2 * labels_.size());
-    wgpu().CommandEncoderResolveQuerySet(encoder, queries_, 0, count, resolved_, 0);
-    wgpu().CommandEncoderCopyBufferToBuffer(encoder, resolved_, 0, times_->handle(), 0, count * sizeof(uint64_t));
+    const uint64_t at = first * sizeof(uint64_t);
+    wgpu().CommandEncoderResolveQuerySet(encoder, queries_, first, count, resolved_, at);
+    wgpu().CommandEncoderCopyBufferToBuffer(encoder, resolved_, at, times_->handle(), at, count * sizeof(uint64_t));
 }
 
 status profiler::collect() {
@@ -62,11 +76,18 @@ status profiler::collect() {
     if (status read = device_->read(times_, 0, times.data(), times.size() * sizeof(uint64_t)); !read.ok()) {
         return read;
     }
+    uint64_t begin = UINT64_MAX, end = 0;
     for (size_t i = 0; i < labels_.size(); i++) {
+        if (labels_[i].empty()) {
+            continue;
+        }
         total & t = totals_[labels_[i]];
         t.count++;
         t.nanoseconds += times[2 * i + 1] > times[2 * i] ? times[2 * i + 1] - times[2 * i] : 0;
+        begin = std::min(begin, times[2 * i]);
+        end   = std::max(end, times[2 * i + 1]);
     }
+    span_ns_ += end > begin ? end - begin : 0;
     labels_.clear();
     return {};
 }
@@ -78,7 +99,9 @@ std::string profiler::report() const {
     for (const auto & row : rows) {
         sum += row.second.nanoseconds;
     }
-    std::string table = format("%10s %6s %8s %9s  kernel\n", "us", "%", "count", "us each");
+    std::string table = format("The GPU worked for %.1f us and idled for %.1f us between the dispatches of a graph (%.1f%%)\n", sum / 1e3,
+                               span_ns_ > sum ? (span_ns_ - sum) / 1e3 : 0.0, span_ns_ > sum ? 100.0 * (span_ns_ - sum) / span_ns_ : 0.0);
+    table += format("%10s %6s %8s %9s  kernel\n", "us", "%", "count", "us each");
     for (const auto & [label, t] : rows) {
         table += format("%10.1f %6.1f %8llu %9.2f  %s\n", t.nanoseconds / 1e3, sum > 0 ? 100.0 * t.nanoseconds / sum : 0.0,
                         (unsigned long long) t.count, t.nanoseconds / 1e3 / t.count, label.c_str());

@@ -171,21 +171,23 @@ status program::submit(profiler * timing) {
     size_t                  step   = 0;
     for (size_t begin = 0; begin < commands_.size();) {
         const size_t end = std::min(commands_.size(), begin + ramp[std::min(step++, std::size(ramp) - 1)]);
-        status       sent = device_->encode("graph", [&](WGPUCommandEncoder encoder) {
+        if (timing != nullptr) {
+            if (status room = timing->begin(end - begin); !room.ok()) {
+                return room;
+            }
+        }
+        status sent = device_->encode("graph", [&](WGPUCommandEncoder encoder) {
             encode(encoder, begin, end, timing);
             if (timing != nullptr) {
                 timing->resolve(encoder);
             }
         });
-        if (sent.ok() && timing != nullptr) {
-            sent = timing->collect();
-        }
         if (!sent.ok()) {
             return sent;
         }
         begin = end;
     }
-    return {};
+    return timing != nullptr ? timing->collect() : status();
 }
 
 }  // namespace gpu
