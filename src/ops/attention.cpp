@@ -4,6 +4,7 @@
 #include "ops/split.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace ops {
 
@@ -13,13 +14,23 @@ struct attention_tuning {
     uint32_t rows;     // of a tile, at most
     uint32_t threads;  // of a workgroup, and KV positions it handles at once
     uint32_t unroll;   // rows of K or V whose loads are issued together
+    uint32_t octets;   // decoding: eight values each of K, and of V, that a thread has in flight
+    uint32_t alone;    // decoding: KV positions that one workgroup takes alone, without a merge
+    uint32_t alone_threads;
     uint32_t groups;   // workgroups that fill the device
     uint32_t matrix_groups;  // the same, of subgroup matrices
 };
 
-attention_tuning tuning_for(const gpu::capabilities & caps) {
-    const bool software = caps.type == gpu::capabilities::kind::software;
-    return software ? attention_tuning{ 16, 128, 2, 16, 16 } : attention_tuning{ 16, 128, 4, 512, 256 };
+// Measured; see docs/performance.md.
+constexpr attention_tuning gpu_tuning = {
+    .rows = 16, .threads = 128, .unroll = 4, .octets = 4, .alone = 256, .alone_threads = 512, .groups = 512, .matrix_groups = 256,
+};
+constexpr attention_tuning cpu_tuning = {
+    .rows = 16, .threads = 128, .unroll = 2, .octets = 2, .alone = 0, .alone_threads = 0, .groups = 16, .matrix_groups = 16,
+};
+
+const attention_tuning & tuning_for(const gpu::capabilities & caps) {
+    return caps.type == gpu::capabilities::kind::software ? cpu_tuning : gpu_tuning;
 }
 
 // The operands, or parts of them.
@@ -98,7 +109,9 @@ struct kernel_choice {
     uint32_t       positions; // KV positions at a time
     uint32_t       lanes;     // threads that share the columns of V
     uint32_t       team = 0;  // decode: threads that share a row of K
-    attention_tile tile = {}; // subgroup matrices
+    uint32_t       result_rows = 0;  // decode: rows of the result put together at once
+    bool           alone = false;    // decode: one workgroup takes all positions
+    attention_tile tile = {};        // subgroup matrices
 };
 
 // Workgroup memory of the codecs' tables, at most.
@@ -117,23 +130,52 @@ uint32_t team_for(const gpu::capabilities & caps, uint64_t octets) {
     return best;
 }
 
-// What attention/decode.wgsl takes with eight rows and subgroups of four.
-constexpr uint64_t decode_memory = 14 * 1024;
+// Workgroup memory of attention/decode.wgsl.
+uint64_t decode_bytes(const gpu::capabilities & caps, const kernel_choice & k) {
+    const uint64_t scores  = 2 * k.positions * k.rows * sizeof(float);  // and weights
+    const uint64_t parts   = (k.threads / caps.subgroup_min + 1) * k.rows * sizeof(float);
+    const uint64_t columns = k.result_rows * k.threads / std::max(1u, caps.subgroup_min / k.lanes) * 8 * sizeof(float);
+    return scores + parts + columns;
+}
+
+// For up to eight rows; none if it does not fit into `memory`.
+kernel_choice choose_decode(const attention_tuning & tuning, const gpu::capabilities & caps, const attention & a, uint32_t rows, uint64_t memory) {
+    const uint32_t v_octets = static_cast<uint32_t>(groups_for(a.v->ne[0], 8));
+    const uint32_t k_octets = static_cast<uint32_t>(groups_for(a.k->ne[0], 8));
+    const uint32_t team     = team_for(caps, k_octets);
+    const uint64_t share    = groups_for(k_octets, team);
+    kernel_choice  choice   = { "attention/decode", rows > 4 && share == 1 ? 8u : 4u, tuning.threads, tuning.threads, power_of_two_above(std::max(v_octets, 4u)), team };
+    if (share > 4 || choice.lanes > choice.threads) {
+        return {};
+    }
+    const auto fits = [&](kernel_choice & k) {
+        k.result_rows = k.rows;
+        while (k.result_rows > 1 && decode_bytes(caps, k) > memory) {
+            k.result_rows /= 2;
+        }
+        return decode_bytes(caps, k) <= memory;
+    };
+    if (kernel_choice alone = choice; a.k->ne[1] <= tuning.alone) {
+        alone.threads   = std::min(tuning.alone_threads, caps.max_threads);
+        alone.positions = std::min(tuning.alone, alone.threads);
+        alone.alone     = true;
+        if (fits(alone)) {
+            return alone;
+        }
+    }
+    return fits(choice) ? choice : kernel_choice();
+}
 
 kernel_choice choose_kernel(const attention_tuning & tuning, const gpu::capabilities & caps, const attention & a, uint32_t rows) {
     const uint32_t v_quads  = static_cast<uint32_t>(groups_for(a.v->ne[0], 4));
-    const uint32_t k_octets = static_cast<uint32_t>(groups_for(a.k->ne[0], 8));
     const uint64_t memory   = caps.workgroup_memory - std::min<uint64_t>(table_bytes(a.k->type) + table_bytes(a.v->type), caps.workgroup_memory);
-    if (caps.subgroups && caps.subgroup_min >= 4 && rows <= 8 && v_quads <= tuning.threads && memory >= decode_memory) {
-        const uint32_t team  = team_for(caps, k_octets);
-        const uint64_t share = groups_for(k_octets, team);
-        if (share <= 4) {
-            const uint32_t lanes = power_of_two_above(std::max((v_quads + 1) / 2, 4u));
-            return { "attention/decode", rows > 4 && share == 1 ? 8u : 4u, tuning.threads, tuning.threads, lanes, team };
+    if (caps.subgroups && caps.subgroup_min >= 4 && rows <= 8) {
+        if (const kernel_choice decode = choose_decode(tuning, caps, a, rows, memory); decode.rows != 0) {
+            return decode;
         }
     }
     if (const attention_tile tile = attention_tile_for(caps, a.k, a.v, rows); rows > 8 && a.k->ne[1] > 0 && tile.rows != 0) {
-        return { "attention/matrix", tile.rows, tile.threads, tile.positions, 0, 0, tile };
+        return { "attention/matrix", tile.rows, tile.threads, tile.positions, 0, 0, 0, false, tile };
     }
     // No more rows than there are, and than fit into workgroup memory.
     const uint32_t threads   = v_quads > tuning.threads ? 256 : tuning.threads;
@@ -240,6 +282,7 @@ private:
         const uint64_t units = uint64_t(s.row_tiles) * a.k->ne[2] * a.q->ne[3] * segments;
         const uint32_t groups = s.kernel.tile.rows != 0 ? tuning_.matrix_groups : tuning_.groups;
         s.splits = std::min(power_of_two_below(std::max<uint64_t>(groups / units, 1)), power_of_two_below(std::max(kv / s.kernel.positions, 1u)));
+        s.splits = s.kernel.alone ? 1 : s.splits;
         while (s.splits > 1 && partial_bytes(a, segments * s.splits) > caps_.max_binding) {
             s.splits /= 2;
         }
@@ -315,6 +358,7 @@ private:
                 segment.mask = part(a.mask, 0, begin, end);
             }
             step s = shape.kernel.tile.rows != 0 ? matrix_step(segment, shape, partial, free_at) : plain_step(segment, shape, partial);
+            s.quantises = shape.kernel.team != 0 && all_splits == 1;
             s.params.add("first_split", static_cast<uint32_t>(i) * shape.splits).add("all_splits", all_splits);
             whole.steps.push_back(std::move(s));
         }
@@ -326,16 +370,29 @@ private:
     step plain_step(const attention & a, const work_shape & shape, const operand & partial) const {
         gpu::kernel_name kernel(shape.kernel.shader);
         kernel.threads(shape.kernel.threads).define("ROWS", shape.kernel.rows).define("ROWS4", shape.kernel.rows / 4);
-        kernel.define("LANES", shape.kernel.lanes).define("UNROLL", tuning_.unroll);
+        kernel.define("LANES", shape.kernel.lanes);
         if (shape.kernel.team != 0) {
-            const uint32_t k_octets = static_cast<uint32_t>(groups_for(a.k->ne[0], 8));
-            kernel.define("TEAM", shape.kernel.team).define("SHARE", static_cast<uint32_t>(groups_for(k_octets, shape.kernel.team)));
-        } else if (caps_.subgroups && shape.kernel.lanes >= caps_.subgroup_max) {
-            kernel.define("GROUPS_IN_TURN");
+            define_decode(kernel, a, shape.kernel);
+        } else {
+            kernel.define("UNROLL", tuning_.unroll);
+            if (caps_.subgroups && shape.kernel.lanes >= caps_.subgroup_max) {
+                kernel.define("GROUPS_IN_TURN");
+            }
         }
         const operand k = bind_rows(kernel, "k", a.k, { "k_SIZE", "k_BLOCKS", "k_HALVES", "k_QUADS" });
         const operand v = bind_rows(kernel, "v", a.v, { "v_SIZE", "v_BLOCKS", "v_HALVES", "v_QUADS" });
         return scores_step(a, shape, std::move(kernel), { k, nb(a.k) }, { v, nb(a.v) }, partial);
+    }
+
+    // Values of blocks are in flight decoded, which takes twice the registers.
+    uint32_t octets_in_flight(ggml_type type) const { return is_block(type) ? std::max(tuning_.octets / 4, 1u) : tuning_.octets; }
+
+    void define_decode(gpu::kernel_name & kernel, const attention & a, const kernel_choice & k) const {
+        const uint32_t share = static_cast<uint32_t>(groups_for(groups_for(a.k->ne[0], 8), k.team));
+        const uint32_t rows_of_k = k.positions / (k.threads / k.team), rows_of_v = k.positions / (k.threads / k.lanes);
+        kernel.define("POSITIONS", k.positions).define("TEAM", k.team).define("SHARE", share).define("RESULT_ROWS", k.result_rows);
+        kernel.define("K_UNROLL", std::min(rows_of_k, power_of_two_below(std::max(octets_in_flight(a.k->type) / share, 1u))));
+        kernel.define("V_UNROLL", std::min(rows_of_v, octets_in_flight(a.v->type)));
     }
 
     // Before the scores, K and V are unpacked and the mask is looked through, in scratch memory from `free_at` on.
@@ -405,16 +462,18 @@ private:
         s.params.add("first_head", a.first_head).add("first_batch", a.first_batch).add("heads_log2", power_of_two_below(a.all_heads));
         s.params.add("positions", static_cast<uint32_t>(a.q->ne[1])).add("heads", static_cast<uint32_t>(a.q->ne[2]));
         s.params.add("group_heads", shape.group_heads).add("kv_heads", static_cast<uint32_t>(a.k->ne[2])).add("rows", shape.rows);
-        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("splits", shape.splits).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles).add("four", 4u).add("tile_rows", shape.kernel.rows);
+        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("split_bits", static_cast<uint32_t>(std::countr_zero(shape.splits))).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles).add("four", 4u).add("tile_rows", shape.kernel.rows);
         s.params.add("k_octets", static_cast<uint32_t>(groups_for(a.k->ne[0], 8)));
         s.groups = uint64_t(shape.row_tiles) * a.k->ne[2] * a.q->ne[3] * shape.splits;
         return s;
     }
 
     step merge_step(const attention & a, uint32_t splits, const operand & partial) const {
-        step s;
-        s.kernel = gpu::kernel_name("attention/merge").threads(256);
-        s.kernel.define("v_SIZE", static_cast<uint32_t>(a.dst->ne[0])).define("LANES", static_cast<uint32_t>(groups_for(a.dst->ne[0], 4)));
+        static constexpr uint32_t threads = 256, most_unroll = 4;
+        const uint32_t            lanes   = static_cast<uint32_t>(groups_for(a.dst->ne[0], 4));
+        step                      s;
+        s.kernel = gpu::kernel_name("attention/merge").threads(threads).define("v_SIZE", static_cast<uint32_t>(a.dst->ne[0])).define("LANES", lanes);
+        s.kernel.define("UNROLL", std::min(power_of_two_above(groups_for(splits, threads / lanes)), most_unroll));
         if (quads(a.dst)) {
             s.kernel.define("DST_QUADS");
         }

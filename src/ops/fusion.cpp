@@ -41,7 +41,7 @@ static fused rms_norm_mul(const gpu::capabilities & caps, const ggml_cgraph * gr
     if (overlap(dst, with.weight) || !may_replace(dst, norm->src[0]) || exceeds_binding(caps, norm) || exceeds_binding(caps, dst)) {
         return {};
     }
-    return { 2, plan_rms_norm_fused(norm, with, dst) };
+    return { 2, plan_rms_norm_fused(caps, norm, with, dst) };
 }
 
 // sum = a + b (kept, for the residual stream); y = rms_norm(sum) * weight
@@ -63,7 +63,7 @@ static fused add_rms_norm_mul(const gpu::capabilities & caps, const ggml_cgraph 
     if (!safe || exceeds_binding(caps, sum) || exceeds_binding(caps, dst)) {
         return {};
     }
-    return { 3, plan_rms_norm_fused(norm, with, dst) };
+    return { 3, plan_rms_norm_fused(caps, norm, with, dst) };
 }
 
 // k = rope(k), and stored in the cache

@@ -4,6 +4,9 @@
 #include "ops/families.h"
 #include "ops/row_wise.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace ops {
 
 // What shaders/norm/rows.wgsl takes for rows: `length` values each, counted by `count`, `src_step` and `dst_step` apart.
@@ -58,7 +61,17 @@ static uint32_t held_units(const norm_fusion & with, uint32_t units, uint32_t th
     return static_cast<uint32_t>(exact && n <= most ? n : 0);
 }
 
-plan plan_rms_norm_fused(const ggml_tensor * norm, const norm_fusion & with, const ggml_tensor * dst) {
+// Few rows leave most of a GPU idle, and their threads wait for each other: as many of them as have something to do.
+static uint32_t threads_of_row(const gpu::capabilities & caps, uint32_t units, uint64_t rows) {
+    static constexpr uint64_t few     = 32;
+    const uint32_t            threads = row_threads(units);
+    if (caps.type == gpu::capabilities::kind::software || rows > few) {
+        return threads;
+    }
+    return std::clamp(std::bit_ceil(units), threads, std::max(threads, std::bit_floor(caps.max_threads)));
+}
+
+plan plan_rms_norm_fused(const gpu::capabilities & caps, const ggml_tensor * norm, const norm_fusion & with, const ggml_tensor * dst) {
     const ggml_tensor * src = with.addend != nullptr ? with.sum->src[0] : norm->src[0];
     if (!all_float({ src, with.weight, dst }) || (with.addend != nullptr && !all_float({ with.addend, with.sum }))) {
         return unsupported("a type that is not a float");
@@ -68,7 +81,7 @@ plan plan_rms_norm_fused(const ggml_tensor * norm, const norm_fusion & with, con
         in_quads = in_quads && quads(with.addend) && quads(with.sum);
     }
     const uint32_t length  = static_cast<uint32_t>(dst->ne[0]);
-    const uint32_t threads = row_threads(length / (in_quads ? 4 : 1));
+    const uint32_t threads = threads_of_row(caps, length / (in_quads ? 4 : 1), rows(dst));
     step           s;
     s.kernel   = gpu::kernel_name("norm/rms_fused").threads(threads);
     s.operands = { bind_source("src", src, in_quads), bind_source("weight", with.weight, in_quads), bind_dest("dst", dst, in_quads) };

@@ -11,6 +11,6 @@ struct norm_fusion {
     const ggml_tensor * sum    = nullptr;  // where that sum is kept
 };
 
-plan plan_rms_norm_fused(const ggml_tensor * norm, const norm_fusion & with, const ggml_tensor * dst);
+plan plan_rms_norm_fused(const gpu::capabilities & caps, const ggml_tensor * norm, const norm_fusion & with, const ggml_tensor * dst);
 
 }  // namespace ops

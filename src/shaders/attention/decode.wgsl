@@ -1,57 +1,32 @@
-// Attention for few query rows, where reading K and V is all that counts. TEAM threads of a subgroup share a row of K, each taking
-// every TEAMth octet, SHARE in all, with its part of Q in registers; their sums are joined by shuffles. For V, LANES threads share the columns and
-// GROUPS such groups the positions. Loads of UNROLL rows are issued together. As in tile.wgsl the workgroup walks over its split
-// WORKGROUP positions at a time.
+// Attention for few query rows, where reading K and V is all that counts, and waiting for it: a workgroup walks over its split
+// POSITIONS at a time, and first issues the loads of Q, the mask, the first rows of V and of K, before it uses any.
+// TEAM threads of a subgroup share a row of K, each taking every TEAMth octet, SHARE in all, with its part of Q in registers; their
+// sums are joined by shuffles. For V, LANES threads share the columns and GROUPS such groups the positions.
+// A thread has K_UNROLL rows of K and V_UNROLL of V in flight. RESULT_ROWS rows of the result are put together at once.
+// QUANTISES: dst as the quantised columns of a product as well; then there is one split.
 #include "lib/grid.wgsl"
 #include "attention/work.wgsl"
 #include "attention/result.wgsl"
+#if QUANTISES
+#include "matmul/quantise_quads.wgsl"
+#endif
 
-const V_OCTETS = (V_QUADS + 1u) / 2u;
-const TEAMS    = WORKGROUP / TEAM;
-const GROUPS   = WORKGROUP / LANES;
-const PARTS    = WORKGROUP / SUBGROUP_MIN;
+const V_OCTETS  = (V_QUADS + 1u) / 2u;
+const TEAMS     = WORKGROUP / TEAM;
+const GROUPS    = WORKGROUP / LANES;
+const JOINED    = max(1u, u32(SUBGROUP_MIN) / LANES);  // groups of a subgroup join their sums of V by shuffles
+const V_PARTS   = GROUPS / JOINED;
 
-alias Rows   = array<vec4<f32>, ROWS4>;
-alias Octets = array<mat2x4<f32>, UNROLL * SHARE>;
+alias Rows = array<vec4<f32>, ROWS4>;
 
-var<workgroup> seen: array<u32, WORKGROUP>;            // [position]
-var<workgroup> products: array<f32, WORKGROUP * ROWS>;  // [position][row]
-var<workgroup> weights: array<vec4<f32>, WORKGROUP * ROWS4>;
-var<workgroup> parts: array<vec4<f32>, PARTS * ROWS4>;
-var<workgroup> columns: array<vec4<f32>, 2u * WORKGROUP>;
+var<workgroup> products: array<f32, POSITIONS * ROWS>;  // [position][row]
+var<workgroup> weights: array<vec4<f32>, POSITIONS * ROWS4>;
+var<workgroup> parts: array<vec4<f32>, WORKGROUP / SUBGROUP_MIN * ROWS4>;
+var<workgroup> row_q: array<u32, ROWS>;     // where Q and the mask start
+var<workgroup> row_mask: array<u32, ROWS>;
+var<workgroup> row_slope: array<f32, ROWS>;
 var<workgroup> row_max: array<f32, ROWS>;
-var<workgroup> row_sum: array<f32, ROWS>;
-
-struct Masks {
-    start: array<u32, ROWS>,
-    slope: array<f32, ROWS>,
-}
-
-fn masks(w: Work) -> Masks {
-    var m = Masks();
-    for (var r = 0u; r < ROWS; r++) {
-        let row = clamped_row(w, r);
-        m.start[r] = mask_start(w, row);
-        m.slope[r] = slope_of(w, row);
-    }
-    return m;
-}
-
-// What the mask adds to the rows at position j.
-fn biases(m: Masks, j: u32, end: u32) -> Rows {
-    var bias = Rows();
-    for (var r = 0u; r < ROWS; r++) {
-        var b = MASKED;
-        if (j < end) {
-            b = 0.0;
-            if (params.has_mask != 0u) {
-                b = mask_value(mask_bits(m.start[r] + j), m.slope[r]);
-            }
-        }
-        bias[r / 4u][r % 4u] = b;
-    }
-    return bias;
-}
+var<workgroup> columns: array<vec4<f32>, RESULT_ROWS * V_PARTS * 2u * LANES>;  // [row][part][quad]
 
 // Of four rows of Q with one of K.
 fn products_of(q0: mat2x4<f32>, q1: mat2x4<f32>, q2: mat2x4<f32>, q3: mat2x4<f32>, k: mat2x4<f32>) -> vec4<f32> {
@@ -71,20 +46,36 @@ fn team_sum(s: vec4<f32>, lane: u32) -> f32 {
     return sum;
 }
 
-// Adds up the groups' sums of row `r` and stores them.
-fn finish(w: Work, r: u32, o: mat2x4<f32>, local: u32) {
-    workgroupBarrier();
-    columns[2u * local]      = o[0];
-    columns[2u * local + 1u] = o[1];
-    workgroupBarrier();
-    let row = w.first_row + r;
-    if (local < V_QUADS && row < params.rows) {
-        var sum = columns[local];
-        for (var g = 1u; g < GROUPS; g++) {
-            sum += columns[2u * LANES * g + local];
-        }
-        store_result(w, row, local, sum, row_max[r], row_sum[r]);
+// What the mask holds at position j for rows r .. r + 3; anything if there is no mask.
+fn four_bits(r: u32, j: u32) -> vec4<u32> {
+    var bits = vec4<u32>();
+    if (params.has_mask != 0u) {
+        let at = min(j, params.kv - 1u);
+#repeat i 4
+        bits[$i] = mask_bits(row_mask[r + $iu] + at);
+#end
     }
+    return bits;
+}
+
+// What it adds to their scores.
+fn biases(r: u32, bits: vec4<u32>, inside: bool) -> vec4<f32> {
+    var bias = vec4<f32>(MASKED);
+    if (inside) {
+#repeat i 4
+        bias[$i] = select(0.0, mask_value(bits[$i], row_slope[r + $iu]), params.has_mask != 0u);
+#end
+    }
+    return bias;
+}
+
+// Adds up what all subgroups left in `parts`.
+fn sum_of_parts(row: u32, subgroup: u32) -> f32 {
+    var sum = 0.0;
+    for (var i = 0u; i < WORKGROUP / subgroup; i++) {
+        sum += parts[i * ROWS4 + row / 4u][row % 4u];
+    }
+    return sum;
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -103,58 +94,58 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let c     = local % LANES;
     let group = local / LANES;
 
+    if (local < ROWS) {
+        let row = clamped_row(w, local);
+        row_q[local]     = q_start(w, row);
+        row_mask[local]  = mask_start(w, row);
+        row_slope[local] = slope_of(w, row);
+    }
+    workgroupBarrier();
+
     var q = array<mat2x4<f32>, ROWS * SHARE>();
-    for (var r = 0u; r < ROWS; r++) {
-        let start = q_start(w, clamped_row(w, r));
-        for (var i = 0u; i < SHARE; i++) {
-            if (lane + i * TEAM < K_OCTETS) {
-                q[r * SHARE + i] = params.scale * q_row_octet(start, lane + i * TEAM);
-            }
-        }
-    }
-
-    let m = masks(w);
-    var highest = Rows();
-    for (var r = 0u; r < ROWS4; r++) {
-        highest[r] = vec4<f32>(MASKED);
-    }
-    var sum = Rows();  // of this thread's weights
     var o = array<mat2x4<f32>, ROWS>();
-
-    for (var base = w.begin; base < w.end; base += WORKGROUP) {
-        let last = min(WORKGROUP, w.end - base) - 1u;
-        let bias = biases(m, base + local, w.end);
-        var highest_bias = bias[0];
-        for (var r = 1u; r < ROWS4; r++) {
-            highest_bias = max(highest_bias, bias[r]);
-        }
-        seen[local] = u32(any(highest_bias > vec4<f32>(MASKED)));
-        workgroupBarrier();
-
-        let k_start = w.k + base * params.k_nb.y;
-        for (var block = 0u; block < WORKGROUP; block += UNROLL * TEAMS) {
-            let first = block + team;
-            var some = 0u;
-#repeat u UNROLL
-            some |= seen[first + $uu * TEAMS];
-#end
-            var k = Octets();
-            if (some != 0u) {
-#repeat u UNROLL
-                let row_$u = k_start + min(first + $uu * TEAMS, last) * params.k_nb.y;
+#repeat r ROWS
 #repeat i SHARE
-                if (lane + $iu * TEAM < K_OCTETS) {
-                    k[$uu * SHARE + $iu] = k_row_octet(row_$u, lane + $iu * TEAM);
-                }
+    if (lane + $iu * TEAM < K_OCTETS) {
+        q[$ru * SHARE + $iu] = params.scale * q_row_octet(row_q[$r], lane + $iu * TEAM);
+    }
 #end
 #end
-            }
-#repeat u UNROLL
+    var highest = Rows();
+    var sum     = Rows();  // of this thread's weights
+#repeat r ROWS4
+    highest[$r] = vec4<f32>(MASKED);
+#end
+
+    for (var base = w.begin; base < w.end; base += POSITIONS) {
+        let last    = min(POSITIONS, w.end - base) - 1u;
+        let k_start = w.k + base * params.k_nb.y;
+        let v_start = w.v + base * params.v_nb.y;
+#repeat r ROWS4
+        let bits_$r = four_bits(4u * $ru, base + local);
+#end
+        var v = array<v_Octet, V_UNROLL>();
+#repeat u V_UNROLL
+        v[$u] = v_row_load(v_start + min(group + $uu * GROUPS, last) * params.v_nb.y, min(c, V_OCTETS - 1u));
+#end
+
+        for (var block = 0u; block < POSITIONS; block += K_UNROLL * TEAMS) {
+            let first = block + team;
+#repeat u K_UNROLL
+            let row_$u = k_start + min(first + $uu * TEAMS, last) * params.k_nb.y;
+#repeat i SHARE
+            let loaded_$u_$i = k_row_load(row_$u, min(lane + $iu * TEAM, K_OCTETS - 1u)); // past the last one q is 0
+#end
+#end
+#repeat u K_UNROLL
+#repeat i SHARE
+            let k_$u_$i = k_octet(loaded_$u_$i);
+#end
 #repeat r ROWS4
             var s_$u_$r = vec4<f32>();
 #repeat i SHARE
             s_$u_$r += products_of(q[4u * $ru * SHARE + $iu], q[(4u * $ru + 1u) * SHARE + $iu], q[(4u * $ru + 2u) * SHARE + $iu],
-                                   q[(4u * $ru + 3u) * SHARE + $iu], k[$uu * SHARE + $iu]);
+                                   q[(4u * $ru + 3u) * SHARE + $iu], k_$u_$i);
 #end
             let sum_$u_$r = team_sum(s_$u_$r, lane);
             if (lane < 4u) {
@@ -165,10 +156,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         }
         workgroupBarrier();
 
+        // Threads from POSITIONS on have no position.
+        let mine   = min(local, POSITIONS - 1u);
+        let inside = local <= last;
         var scores = Rows();
 #repeat r ROWS4
-        let at_$r = local * ROWS + 4u * $ru;
-        scores[$r] = score_of(vec4<f32>(products[at_$r], products[at_$r + 1u], products[at_$r + 2u], products[at_$r + 3u]), bias[$r]);
+        let at_$r   = mine * ROWS + 4u * $ru;
+        let bias_$r = biases(4u * $ru, bits_$r, inside);
+        scores[$r] = score_of(vec4<f32>(products[at_$r], products[at_$r + 1u], products[at_$r + 2u], products[at_$r + 3u]), bias_$r);
         let most_$r = subgroupMax(scores[$r]);
         if (subgroup_lane == 0u) {
             parts[local / subgroup * ROWS4 + $ru] = most_$r;
@@ -176,18 +171,21 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
         workgroupBarrier();
 
-        var any_seen = false;
+        var visible = false;
 #repeat r ROWS4
-        var now_$r = highest[$r];
+        var most_of_all_$r = vec4<f32>(MASKED);
         for (var i = 0u; i < WORKGROUP / subgroup; i++) {
-            now_$r = max(now_$r, parts[i * ROWS4 + $ru]);
+            most_of_all_$r = max(most_of_all_$r, parts[i * ROWS4 + $ru]);
         }
-        any_seen = any_seen || any(now_$r > vec4<f32>(MASKED));
+        visible = visible || any(most_of_all_$r > vec4<f32>(MASKED));
+        let now_$r    = max(highest[$r], most_of_all_$r);
         let keep_$r   = exp(highest[$r] - now_$r);
         let weight_$r = weight_of(scores[$r], now_$r);
         highest[$r] = now_$r;
         sum[$r] = keep_$r * sum[$r] + weight_$r;
-        weights[local * ROWS4 + $ru] = weight_$r;
+        if (local < POSITIONS) {
+            weights[local * ROWS4 + $ru] = weight_$r;
+        }
         o[4u * $ru]      *= keep_$r.x;
         o[4u * $ru + 1u] *= keep_$r.y;
         o[4u * $ru + 2u] *= keep_$r.z;
@@ -195,52 +193,74 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
         workgroupBarrier();
 
-        if (any_seen && c < V_OCTETS) {
-            let v_start = w.v + base * params.v_nb.y;
-            for (var first = group; first <= last; first += UNROLL * GROUPS) {
-#repeat u UNROLL
-                let v_$u = v_row_octet(v_start + min(first + $uu * GROUPS, last) * params.v_nb.y, c);
-#end
-#repeat u UNROLL
-#repeat r ROWS4
-                let p_$u_$r = weights[(first + $uu * GROUPS) * ROWS4 + $ru];
-                o[4u * $ru]      += p_$u_$r.x * v_$u;
-                o[4u * $ru + 1u] += p_$u_$r.y * v_$u;
-                o[4u * $ru + 2u] += p_$u_$r.z * v_$u;
-                o[4u * $ru + 3u] += p_$u_$r.w * v_$u;
-#end
+        for (var first = group; visible && first <= last; first += V_UNROLL * GROUPS) {
+            if (first != group) {
+#repeat u V_UNROLL
+                v[$u] = v_row_load(v_start + min(first + $uu * GROUPS, last) * params.v_nb.y, min(c, V_OCTETS - 1u));
 #end
             }
+#repeat u V_UNROLL
+            let v_$u = v_octet(v[$u]);
+#repeat r ROWS4
+            let p_$u_$r = weights[(first + $uu * GROUPS) * ROWS4 + $ru];
+            o[4u * $ru]      += p_$u_$r.x * v_$u;
+            o[4u * $ru + 1u] += p_$u_$r.y * v_$u;
+            o[4u * $ru + 2u] += p_$u_$r.z * v_$u;
+            o[4u * $ru + 3u] += p_$u_$r.w * v_$u;
+#end
+#end
         }
     }
 
 #repeat r ROWS4
     let total_$r = subgroupAdd(sum[$r]);
-    if (subgroup_lane == 0u) {
-        parts[local / subgroup * ROWS4 + $ru] = total_$r;
-    }
 #end
-    workgroupBarrier();
+    if (subgroup_lane == 0u) {
+#repeat r ROWS4
+        parts[local / subgroup * ROWS4 + $ru] = total_$r;
+#end
+    }
     if (local == 0u) {
 #repeat r ROWS4
-        var all_$r = vec4<f32>();
-        for (var i = 0u; i < WORKGROUP / subgroup; i++) {
-            all_$r += parts[i * ROWS4 + $ru];
-        }
 #repeat i 4
         row_max[4u * $ru + $iu] = highest[$r][$i];
-        row_sum[4u * $ru + $iu] = all_$r[$i];
 #end
 #end
     }
-    for (var r = 0u; r < params.tile_rows; r++) {
-        var row = o[0];
-        switch r {
 #repeat r ROWS
-            case $ru: { row = o[$r]; }
-#end
-            default: {}
-        }
-        finish(w, r, row, local);
+    for (var step = u32(LANES); step < JOINED * LANES; step *= 2u) {
+        o[$r][0] += subgroupShuffleXor(o[$r][0], step);
+        o[$r][1] += subgroupShuffleXor(o[$r][1], step);
     }
+#end
+
+#repeat b ROWS / RESULT_ROWS
+#if $b > 0
+    workgroupBarrier();
+#endif
+    if (group % JOINED == 0u) {
+#repeat r RESULT_ROWS
+        let to_$b_$r = ($ru * V_PARTS + group / JOINED) * (2u * LANES) + 2u * c;
+        columns[to_$b_$r]      = o[$b * RESULT_ROWS + $r][0];
+        columns[to_$b_$r + 1u] = o[$b * RESULT_ROWS + $r][1];
+#end
+    }
+    workgroupBarrier();
+    for (var first = 0u; first < RESULT_ROWS * V_QUADS; first += WORKGROUP) {
+        let r    = (first + local) / V_QUADS;
+        let quad = (first + local) % V_QUADS;
+        let row  = $bu * RESULT_ROWS + r;
+        let used = r < RESULT_ROWS && w.first_row + row < params.rows;
+        var all  = vec4<f32>();
+        if (used) {
+            for (var part = 0u; part < V_PARTS; part++) {
+                all += columns[(r * V_PARTS + part) * (2u * LANES) + quad];
+            }
+            all = store_result(w, w.first_row + row, quad, all, row_max[row], sum_of_parts(row, subgroup));
+        }
+#if QUANTISES
+        quantise_quads(select(0xffffffffu, result_row(w, w.first_row + row) * V_QUADS + quad, used), array<vec4<f32>, 1>(all));
+#endif
+    }
+#end
 }

@@ -1,11 +1,14 @@
 // Joins the splits of one row: sums of V are weighted by how far the split's highest score lies below the highest of all.
-// LANES threads share the columns; GROUPS such groups share the splits.
+// LANES threads have a quad each; GROUPS such groups share the splits, and first issue the loads of UNROLL splits each.
 // QUANTISES: dst as the quantised columns of a product as well.
 #include "lib/grid.wgsl"
 #include "codecs/f32.wgsl" as partial
 #include "codecs/f32.wgsl" as sinks
 #include "codecs/f32.wgsl" as dst
 #include "attention/result.wgsl"
+#define most_LARGEST 1
+#include "lib/reduce.wgsl" as most
+#include "lib/reduce.wgsl" as total
 #if QUANTISES
 #include "matmul/quantise_quads.wgsl"
 #endif
@@ -13,9 +16,8 @@
 const V_QUADS = (v_SIZE + 3u) / 4u;
 const STRIDE  = V_QUADS + 1u;
 const GROUPS  = WORKGROUP / LANES;
+const LOWEST  = -3.0e38;
 
-var<workgroup> shared_max: array<f32, WORKGROUP>;
-var<workgroup> shared_sum: array<f32, WORKGROUP>;
 var<workgroup> columns: array<vec4<f32>, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)
@@ -25,9 +27,16 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         return;
     }
     let first = row * params.all_splits;
+    let quad  = local % LANES;
+    let group = local / LANES;
+#repeat u UNROLL
+    let split_$u = first + min(group + $uu * GROUPS, params.all_splits - 1u);
+    let part_$u  = partial_quad(4u * (split_$u * STRIDE + quad), 0u);
+    let most_$u  = partial_quad(4u * (split_$u * STRIDE + V_QUADS), 0u).x;
+#end
 
     // The highest score and the sum of the weights of all splits.
-    var highest = -3.0e38;
+    var highest = LOWEST;
     var sum     = 0.0;
     for (var s = local; s < params.all_splits; s += WORKGROUP) {
         let part = partial_quad(4u * ((first + s) * STRIDE + V_QUADS), 0u);
@@ -35,45 +44,30 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         sum      = sum * exp(highest - now) + part.y * exp(part.x - now);
         highest  = now;
     }
-    shared_max[local] = highest;
-    shared_sum[local] = sum;
-    workgroupBarrier();
-    let used = min(WORKGROUP, params.all_splits);
-    for (var i = 0u; i < used; i++) {
-        highest = max(highest, shared_max[i]);
-    }
-    sum = 0.0;
-    for (var i = 0u; i < used; i++) {
-        sum += shared_sum[i] * exp(shared_max[i] - highest);
-    }
+    let highest_of_all = most(local, highest);
+    let sum_of_all     = total(local, sum * exp(highest - highest_of_all));
 
-    let c     = local % LANES;
-    let group = local / LANES;
-    for (var column = 0u; column < V_QUADS; column += LANES) {
-        let quad = column + c;
-        var o    = vec4<f32>();
-        if (quad < V_QUADS && group < GROUPS) {
-            for (var s = group; s < params.all_splits; s += GROUPS) {
-                let part = partial_quad(4u * ((first + s) * STRIDE + V_QUADS), 0u);
-                o += exp(part.x - highest) * partial_quad(4u * ((first + s) * STRIDE + quad), 0u);
-            }
-        }
-        workgroupBarrier();
-        columns[local] = o;
-        workgroupBarrier();
-        let mine = group == 0u && quad < V_QUADS;
-        if (mine) {
-            for (var g = 1u; g < GROUPS; g++) {
-                o += columns[g * LANES + c];
-            }
-            let head     = row % params.heads;
-            let position = row / params.heads % params.positions;
-            let batch    = row / params.heads / params.positions;
-            o = normalised(head, o, highest, sum);
-            store_row_quad(position, head, batch, quad, o);
-        }
-#if QUANTISES
-        quantise_quads(select(0xffffffffu, row * V_QUADS + quad, mine), array<vec4<f32>, 1>(o));
-#endif
+    var o = vec4<f32>();
+#repeat u UNROLL
+    o += select(0.0, exp(most_$u - highest_of_all), group + $uu * GROUPS < params.all_splits) * part_$u;
+#end
+    for (var s = group + UNROLL * GROUPS; s < params.all_splits; s += GROUPS) {
+        let most_here = partial_quad(4u * ((first + s) * STRIDE + V_QUADS), 0u).x;
+        o += exp(most_here - highest_of_all) * partial_quad(4u * ((first + s) * STRIDE + quad), 0u);
     }
+    columns[local] = o;
+    workgroupBarrier();
+    if (group == 0u) {
+        for (var g = 1u; g < GROUPS; g++) {
+            o += columns[g * LANES + quad];
+        }
+        let head     = row % params.heads;
+        let position = row / params.heads % params.positions;
+        let batch    = row / params.heads / params.positions;
+        o = normalised(head, o, highest_of_all, sum_of_all);
+        store_row_quad(position, head, batch, quad, o);
+    }
+#if QUANTISES
+    quantise_quads(select(0xffffffffu, row * V_QUADS + quad, group == 0u), array<vec4<f32>, 1>(o));
+#endif
 }

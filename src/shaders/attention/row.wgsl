@@ -25,12 +25,29 @@ fn self_row_quad(row: u32, q: u32) -> vec4<f32> {
 #endif
 }
 
-// Quads 2 i and 2 i + 1.
-fn self_row_octet(row: u32, i: u32) -> mat2x4<f32> {
+// Quads 2 i and 2 i + 1: as they lie in memory, so that many can be in flight, and as values.
 #if self_HALVES
-    let words = self_quad_word((params.self_offset >> 4u) + (row >> 3u) + i);
-    return mat2x4<f32>(self_unpack(words.xy), self_unpack(words.zw));
+alias self_Octet = vec4<u32>;
+
+fn self_row_load(row: u32, i: u32) -> self_Octet {
+    return self_quad_word((params.self_offset >> 4u) + (row >> 3u) + i);
+}
+
+fn self_octet(loaded: self_Octet) -> mat2x4<f32> {
+    return mat2x4<f32>(self_unpack(loaded.xy), self_unpack(loaded.zw));
+}
 #else
+alias self_Octet = mat2x4<f32>;
+
+fn self_row_load(row: u32, i: u32) -> self_Octet {
     return mat2x4<f32>(self_row_quad(row, 2u * i), self_row_quad(row, 2u * i + 1u));
+}
+
+fn self_octet(loaded: self_Octet) -> mat2x4<f32> {
+    return loaded;
+}
 #endif
+
+fn self_row_octet(row: u32, i: u32) -> mat2x4<f32> {
+    return self_octet(self_row_load(row, i));
 }

@@ -30,16 +30,23 @@ struct Work {
 fn work_of(index: u32) -> Work {
     // Under a causal mask the last rows see the most. They come first, and the first rows, the least work, join them half way
     // through the others, so that processors that take turns get a long and a short one each.
-    let units    = params.groups / params.row_tiles;
-    let unit     = index % units;
-    let turn     = index / units;
-    let half     = (params.row_tiles + 1u) / 2u;
-    let row_tile = select(turn - half, params.row_tiles - 1u - turn, turn < half);
-    let split    = unit % params.splits;
-    let head     = unit / params.splits;
-    let group    = head % params.kv_heads;
-    let batch    = head / params.kv_heads;
-    let begin    = split * params.chunk;
+    var unit     = index;
+    var row_tile = 0u;
+    if (params.row_tiles > 1u) {
+        let units = params.groups / params.row_tiles;
+        let turn  = index / units;
+        let half  = (params.row_tiles + 1u) / 2u;
+        unit     = index % units;
+        row_tile = select(turn - half, params.row_tiles - 1u - turn, turn < half);
+    }
+    let split = unit & ((1u << params.split_bits) - 1u);
+    var group = unit >> params.split_bits;  // of all batches
+    var batch = 0u;
+    if (group >= params.kv_heads) {
+        batch = group / params.kv_heads;
+        group = group % params.kv_heads;
+    }
+    let begin = split * params.chunk;
     let k        = group * params.k_nb.z + batch * params.k_nb.w;
     let v        = group * params.v_nb.z + batch * params.v_nb.w;
     return Work(row_tile * ROWS, group, batch, split, begin, min(begin + params.chunk, params.kv), k, v);
@@ -86,18 +93,25 @@ fn weight_of(s: vec4<f32>, m: vec4<f32>) -> vec4<f32> {
     return select(exp(s - m), vec4<f32>(), s <= vec4<f32>(MASKED));
 }
 
-// Stores quad `c` of a row of the result: the weighted sum `o` of V, with the row's highest score `m` and the sum `l` of its weights.
-// With several splits all three are kept for the merge.
-fn store_result(w: Work, row: u32, c: u32, o: vec4<f32>, m: f32, l: f32) {
-    let head = head_of(w, row);
+// Number of a row among all of the result.
+fn result_row(w: Work, row: u32) -> u32 {
+    return (w.batch * params.positions + position_of(row)) * params.heads + head_of(w, row);
+}
+
+// Stores quad `c` of a row of the result and returns it: the weighted sum `o` of V, with the row's highest score `m` and the sum `l` of
+// its weights. With several splits all three are kept for the merge.
+fn store_result(w: Work, row: u32, c: u32, o: vec4<f32>, m: f32, l: f32) -> vec4<f32> {
     if (params.all_splits == 1u) {
-        store_row_quad(position_of(row), head, w.batch, c, normalised(head, o, m, l));
-        return;
+        let head = head_of(w, row);
+        let y    = normalised(head, o, m, l);
+        store_row_quad(position_of(row), head, w.batch, c, y);
+        return y;
     }
     const stride = V_QUADS + 1u;
-    let index = ((w.batch * params.positions + position_of(row)) * params.heads + head) * params.all_splits + params.first_split + w.split;
+    let index = result_row(w, row) * params.all_splits + params.first_split + w.split;
     partial_store_quad(4u * (index * stride + c), o);
     if (c == 0u) {
         partial_store_quad(4u * (index * stride + V_QUADS), vec4<f32>(m, l, 0.0, 0.0));
     }
+    return o;
 }
