@@ -43,6 +43,31 @@ static bool uses_scratch(const ops::plan & plan) {
     return std::any_of(plan.steps.begin(), plan.steps.end(), [](const ops::step & s) { return uses(s, ops::operand::kind::scratch); });
 }
 
+static ops::operand * prepared_operand(ops::step & s, bool written) {
+    const auto found = std::find_if(s.operands.begin(), s.operands.end(),
+                                    [=](const ops::operand & o) { return o.where == ops::operand::kind::prepared && o.written == written; });
+    return found != s.operands.end() ? &*found : nullptr;
+}
+
+static void read_from(ops::plan & plan, uint64_t offset) {
+    for (ops::step & s : plan.steps) {
+        if (ops::operand * o = prepared_operand(s, false)) {
+            o->offset = offset;
+        }
+    }
+}
+
+// What the plan's last step prepares goes where it does not read what others have prepared.
+static uint64_t place_result(ops::plan & plan) {
+    static constexpr uint64_t alignment = 256;  // the coarsest of bindings
+    ops::operand *            result    = prepared_operand(plan.steps.back(), true);
+    const ops::operand *      source    = prepared_operand(plan.steps.back(), false);
+    if (source != nullptr && source->offset < (result->size + alignment - 1) / alignment * alignment) {
+        result->offset = (source->offset + source->size + alignment - 1) / alignment * alignment;
+    }
+    return result->offset;
+}
+
 void shared_preparation::share(ops::plan & plan, ggml_tensor * const * begin, ggml_tensor * const * end) {
     if (plan.steps.empty()) {
         return;  // a view writes nothing
@@ -50,9 +75,11 @@ void shared_preparation::share(ops::plan & plan, ggml_tensor * const * begin, gg
     const bool prepares = plan.steps.size() > 1 && plan.steps.front().prepares;
     if (prepares) {
         const ops::step & first = plan.steps.front();
-        held              now{ key_of(first), source_of(first), uses(first, ops::operand::kind::scratch) };
+        held              now{ key_of(first), source_of(first), uses(first, ops::operand::kind::scratch), 0 };
         if (held_.has_value() && held_->key == now.key) {
+            now.offset = held_->offset;
             plan.steps.erase(plan.steps.begin());
+            read_from(plan, now.offset);
         }
         held_ = std::move(now);
     } else if (held_.has_value() && held_->in_scratch && uses_scratch(plan)) {
@@ -63,7 +90,7 @@ void shared_preparation::share(ops::plan & plan, ggml_tensor * const * begin, gg
         held_.reset();
     }
     if (plan.prepared.has_value()) {
-        held_ = { key_of(*plan.prepared), source_of(*plan.prepared), false };
+        held_ = { key_of(*plan.prepared), source_of(*plan.prepared), false, place_result(plan) };
     }
 }
 

@@ -19,6 +19,7 @@ private:
         std::string         key;         // of the step that prepared
         const ggml_tensor * source;      // from this
         bool                in_scratch;  // which any plan may overwrite
+        uint64_t            offset;      // in the prepared memory, of what it left
     };
 
     std::optional<held> held_;

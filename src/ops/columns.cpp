@@ -21,16 +21,12 @@ packed_columns columns_of(const ggml_tensor * src1, uint32_t block, bool spread)
     return { units, std::min(std::bit_ceil(units), 32u), block, static_cast<uint32_t>(blocks), spread };
 }
 
-static operand bind_written(const packed_columns & columns, bool written) {
-    operand o = bind_prepared("columns", columns.bytes(), written);
-    o.wide    = !written;  // kernels read quads of words and write words
-    return o;
-}
-
 void bind_columns(step & s, const packed_columns & columns) {
-    s.kernel.define("PAGE_UNITS", columns.page_units);
-    s.operands.push_back(bind_written(columns, false));
-    s.params.add("pages", columns.pages());
+    s.kernel.define("src1_PAGE_UNITS", columns.page_units).define("src1_SPREAD", columns.spread);
+    operand o = bind_prepared("src1", columns.bytes(), false);
+    o.wide    = true;  // kernels read quads of words and write words
+    s.operands.push_back(o);
+    s.params.add("src1_pages", columns.pages());
 }
 
 // Eight threads share a block of 32 values.
@@ -43,17 +39,17 @@ step quantise_step(const gpu::capabilities & caps, const ggml_tensor * src1, con
     const bool                in_quads = quads(src1);
     const uint32_t            column   = to.units * unit_values / quad;
     step                      s;
-    s.kernel = gpu::kernel_name("matmul/quantise").threads(threads).define("PAGE_UNITS", to.page_units);
+    s.kernel = gpu::kernel_name("matmul/quantise").threads(threads).define("columns_PAGE_UNITS", to.page_units);
     if (in_quads) {
         s.kernel.define("QUADS_B");
     }
     if (to.spread) {
-        s.kernel.define("SPREAD");
+        s.kernel.define("columns_SPREAD");
     }
-    s.operands = { bind_source("src1", src1, in_quads), bind_written(to, true) };
+    s.operands = { bind_source("src1", src1, in_quads), bind_prepared("columns", to.bytes(), true) };
     s.params.add("column_quads", column).add("columns", rows(src1)).add("k_blocks", static_cast<uint32_t>(src1->ne[0] / 32));
-    s.params.add("src1_ne", ne(src1)).add("src1_nb", nb(src1)).add("pages", to.pages());
-    s.params.add("column_tiles", static_cast<uint32_t>(groups_for(src1->ne[1], to.block)));
+    s.params.add("columns_ne", ne(src1)).add("src1_nb", nb(src1)).add("columns_pages", to.pages());
+    s.params.add("columns_tiles", static_cast<uint32_t>(groups_for(src1->ne[1], to.block)));
     s.params.add("tile_shift", static_cast<uint32_t>(std::countr_zero(to.block)));
     s.groups   = groups_for(uint64_t(column) * rows(src1) / (threads_share_blocks(caps) ? 1 : 8), threads);
     s.prepares = true;
@@ -73,13 +69,13 @@ bool quantise_within(step & from, const gpu::capabilities & caps, const ggml_ten
         return false;
     }
     for (const auto & [name, value] : quantise.kernel.defined()) {
-        if (std::strcmp(name, "PAGE_UNITS") == 0 || std::strcmp(name, "SPREAD") == 0) {
+        if (std::strcmp(name, "columns_PAGE_UNITS") == 0 || std::strcmp(name, "columns_SPREAD") == 0) {
             from.kernel.define(name, value);
         }
     }
     from.kernel.define("QUANTISES");
     from.operands.push_back(quantise.operands[1]);
-    from.params.append(quantise.params, { "column_quads", "columns", "src1_ne", "pages", "column_tiles", "tile_shift" });
+    from.params.append(quantise.params, { "column_quads", "columns", "columns_ne", "columns_pages", "columns_tiles", "tile_shift" });
     return true;
 }
 

@@ -21,7 +21,7 @@ struct packed_columns {
 
 packed_columns columns_of(const ggml_tensor * src1, uint32_t block, bool spread);
 
-// The operand `columns` for a kernel that reads them.
+// The operand `src1` for a kernel that reads them.
 void bind_columns(step & s, const packed_columns & columns);
 
 step quantise_step(const gpu::capabilities & caps, const ggml_tensor * src1, const packed_columns & to);
@@ -29,8 +29,8 @@ step quantise_step(const gpu::capabilities & caps, const ggml_tensor * src1, con
 bool quantises_tensor(const step & s, const ggml_tensor * src1);
 
 // `from` makes a contiguous f32 `dst` whose values, in order, are those of the tensor that `quantise` (a quantise_step) reads. Its
-// kernel (of a step that says so: step.quantises) then quantises as well: it calls quantise_quad of matmul/quantise_quad.wgsl under `#if QUANTISES`. False, and nothing
-// changed, if the kernel's threads cannot share blocks of values.
+// kernel (of a step that says so: step.quantises) then quantises as well: it calls quantise_quads of matmul/quantise_quads.wgsl under
+// `#if QUANTISES`, with the operand `columns`. False, and nothing changed, if the kernel's threads cannot share blocks of values.
 bool quantise_within(step & from, const gpu::capabilities & caps, const ggml_tensor * dst, const step & quantise);
 
 }  // namespace ops

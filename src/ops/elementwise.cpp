@@ -1,6 +1,7 @@
 // One value in, one value out: unary functions, arithmetic with broadcasting, gated linear units.
 #include "gpu/log.h"
 #include "ops/families.h"
+#include "ops/glu.h"
 
 namespace ops {
 
@@ -124,7 +125,7 @@ plan plan_binary(const gpu::capabilities &, const ggml_tensor * dst) {
     return s;
 }
 
-static const char * glu_function(ggml_glu_op op) {
+const char * glu_function(ggml_glu_op op) {
     switch (op) {
         case GGML_GLU_OP_REGLU:        return "glu_relu";
         case GGML_GLU_OP_GEGLU:        return "glu_gelu";
@@ -137,12 +138,16 @@ static const char * glu_function(ggml_glu_op op) {
     }
 }
 
+void define_glu(step & s, const ggml_tensor * glu) {
+    s.kernel.define("OP", glu_function(ggml_get_glu_op(glu)));
+    s.params.add("alpha", param_f32(glu, 2)).add("limit", param_f32(glu, 3));
+}
+
 // dst = f(x) * g, with x and g the halves of each row of src0 (swapped or not), or src0 and src1.
 plan plan_glu(const gpu::capabilities &, const ggml_tensor * dst) {
     const ggml_tensor * x        = dst->src[0];
     const ggml_tensor * g        = dst->src[1] != nullptr ? dst->src[1] : x;
-    const char *        function = glu_function(ggml_get_glu_op(dst));
-    if (function == nullptr) {
+    if (glu_function(ggml_get_glu_op(dst)) == nullptr) {
         return unsupported("GLU op %d is not known", param_i32(dst, 0));
     }
     if (!is_float(x->type) || g->type != x->type || dst->type != x->type) {
@@ -153,12 +158,9 @@ plan plan_glu(const gpu::capabilities &, const ggml_tensor * dst) {
     const uint32_t half     = static_cast<uint32_t>(dst->ne[0]);
     const bool     in_quads = quads(x) && quads(g) && quads(dst);
     step           s        = over_values("elementwise/glu", dst, in_quads, false);
-    s.kernel.define("OP", function);
+    define_glu(s, dst);
     s.operands = { bind_source("x", x, in_quads), bind_source("g", g, in_quads), bind_dest("dst", dst, in_quads) };
-    s.params.add("x_first", halves && swapped ? half : 0u)
-        .add("g_first", halves && !swapped ? half : 0u)
-        .add("alpha", param_f32(dst, 2))
-        .add("limit", param_f32(dst, 3));
+    s.params.add("x_first", halves && swapped ? half : 0u).add("g_first", halves && !swapped ? half : 0u);
     s.params.add("dst_ne", ne(dst)).add("x_nb", nb(x)).add("g_nb", nb(g)).add("dst_nb", nb(dst));
     s.quantises = in_quads;
     return s;

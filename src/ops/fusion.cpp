@@ -1,6 +1,7 @@
 #include "ops/fusion.h"
 
 #include "ops/columns.h"
+#include "ops/matmul.h"
 #include "ops/norm.h"
 #include "ops/rope.h"
 #include "ops/split.h"
@@ -66,16 +67,21 @@ static fused add_rms_norm_mul(const gpu::capabilities & caps, const ggml_cgraph 
     return { 3, plan_rms_norm_fused(caps, norm, with, dst) };
 }
 
+// The next node that computes.
+static int next_node(const ggml_cgraph * graph, int i) {
+    do {
+        i++;
+    } while (i < graph->n_nodes && ggml_op_is_empty(graph->nodes[i]->op));
+    return i;
+}
+
 // k = rope(k), and stored in the cache
 static fused rope_set_rows(const gpu::capabilities & caps, const ggml_cgraph * graph, int first) {
     const ggml_tensor * rope = graph->nodes[first];
     if (rope->op != GGML_OP_ROPE) {
         return {};
     }
-    int next = first + 1;
-    while (next < graph->n_nodes && ggml_op_is_empty(graph->nodes[next]->op)) {
-        next++;
-    }
+    const int next = next_node(graph, first);
     if (next == graph->n_nodes || graph->nodes[next]->op != GGML_OP_SET_ROWS) {
         return {};
     }
@@ -89,6 +95,111 @@ static fused rope_set_rows(const gpu::capabilities & caps, const ggml_cgraph * g
     return { next + 1 - first, plan_rope_set_rows(caps, rope, set) };
 }
 
+//
+// gated linear units
+//
+
+static bool is_product(const ggml_tensor * node) {
+    return node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID;
+}
+
+// An input of a gated unit: rows of a product from `first` on, by itself or by a view of it. None: it is nothing like that.
+struct product_rows {
+    const ggml_tensor * product = nullptr;
+    int64_t             first   = 0;
+};
+
+static product_rows rows_of_product(const ggml_tensor * t, int64_t first, const ggml_tensor * glu) {
+    const ggml_tensor * product = t->view_src != nullptr ? t->src[0] : t;
+    const int64_t       row     = first + static_cast<int64_t>(t->view_offs / sizeof(float));
+    const bool          rows    = product != nullptr && is_product(product) && ggml_are_same_stride(t, product) && row + glu->ne[0] <= product->ne[0] &&
+                      std::equal(t->ne + 1, t->ne + GGML_MAX_DIMS, product->ne + 1);
+    return rows ? product_rows{ product, row } : product_rows();
+}
+
+// Its value and its gate.
+static std::pair<product_rows, product_rows> inputs_of(const ggml_tensor * glu) {
+    if (glu->src[1] != nullptr) {
+        return { rows_of_product(glu->src[0], 0, glu), rows_of_product(glu->src[1], 0, glu) };
+    }
+    const bool swapped = param_i32(glu, 1) != 0;
+    return { rows_of_product(glu->src[0], swapped ? glu->ne[0] : 0, glu), rows_of_product(glu->src[0], swapped ? 0 : glu->ne[0], glu) };
+}
+
+static bool has_uses(const ggml_cgraph * graph, int begin, int end, const ggml_tensor * t, int uses) {
+    const int at = static_cast<int>(std::find(graph->nodes + begin, graph->nodes + end, t) - graph->nodes);
+    return at < end && (t->flags & GGML_TENSOR_FLAG_OUTPUT) == 0 && ggml_node_get_use_count(graph, at) == uses;
+}
+
+// Nobody else reads `product`, nor the views by which the unit at `end` does.
+static bool serves_only(const ggml_cgraph * graph, int begin, int end, const ggml_tensor * product) {
+    int uses = 0;
+    for (const ggml_tensor * t : { graph->nodes[end]->src[0], graph->nodes[end]->src[1] }) {
+        if (t == product) {
+            uses++;
+        } else if (t != nullptr && t->src[0] == product) {
+            uses++;
+            if (!has_uses(graph, begin, end, t, 1)) {
+                return false;
+            }
+        }
+    }
+    return (product->flags & GGML_TENSOR_FLAG_COMPUTE) != 0 && has_uses(graph, begin, end, product, uses);
+}
+
+static bool same_but_for_weights(const ggml_tensor * a, const ggml_tensor * b) {
+    return a->op == b->op && a->src[1] == b->src[1] && a->src[2] == b->src[2] && std::equal(std::begin(a->op_params), std::end(a->op_params), b->op_params);
+}
+
+static const ggml_tensor * weights_of(const product_rows & of, int64_t rows, std::list<ggml_tensor> & keep) {
+    const ggml_tensor * all = of.product->src[0];
+    return rows == all->ne[1] ? all : part_of(all, 1, of.first, of.first + rows, keep);
+}
+
+// Ranges whose ends lie askew share a binding, which then has room for both.
+static bool bindable(const gpu::capabilities & caps, const ggml_tensor * a, const ggml_tensor * b) {
+    const uint64_t addresses = reinterpret_cast<uintptr_t>(a->data) | reinterpret_cast<uintptr_t>(b->data);
+    return addresses % caps.storage_alignment == 0 || span(a) + span(b) + 2 * caps.storage_alignment <= caps.max_binding;
+}
+
+// The step that writes `dst` reads nothing from there.
+static bool reads_apart(const step & s, const ggml_tensor * dst) {
+    return std::none_of(s.operands.begin(), s.operands.end(), [=](const operand & o) { return o.tensor != nullptr && o.tensor != dst && overlap(dst, o.tensor); });
+}
+
+// y = f(a x) * (b x), of two products or of rows of one
+static fused mul_mat_glu(const gpu::capabilities & caps, const ggml_cgraph * graph, int first) {
+    const ggml_tensor * one  = graph->nodes[first];
+    int                 last = next_node(graph, first);
+    if (!is_product(one) || last == graph->n_nodes) {
+        return {};
+    }
+    const ggml_tensor * other = is_product(graph->nodes[last]) ? graph->nodes[last] : one;
+    last                      = other != one ? next_node(graph, last) : last;
+    if (last == graph->n_nodes || graph->nodes[last]->op != GGML_OP_GLU || (graph->nodes[last]->flags & GGML_TENSOR_FLAG_COMPUTE) == 0) {
+        return {};
+    }
+    const ggml_tensor * glu = graph->nodes[last];
+    const auto [x, g]       = inputs_of(glu);
+    const bool both         = (x.product == one && g.product == other) || (x.product == other && g.product == one);
+    if (!both || !same_but_for_weights(one, other) || !serves_only(graph, first, last, one) || !serves_only(graph, first, last, other) ||
+        exceeds_binding(caps, one) || exceeds_binding(caps, other) || exceeds_binding(caps, glu)) {
+        return {};
+    }
+    std::list<ggml_tensor> parts;
+    const ggml_tensor *    x_weights = weights_of(x, glu->ne[0], parts);
+    const ggml_tensor *    g_weights = weights_of(g, glu->ne[0], parts);
+    if (!bindable(caps, x_weights, g_weights)) {
+        return {};
+    }
+    plan p = plan_mul_mat_glu(caps, one, x_weights, g_weights, glu);
+    if (!p.supported() || !reads_apart(p.steps.back(), glu)) {
+        return {};
+    }
+    p.slices = std::move(parts);
+    return { last + 1 - first, std::move(p) };
+}
+
 // Longest first.
 static constexpr struct {
     const char * name;
@@ -97,6 +208,7 @@ static constexpr struct {
     { "ADD+RMS_NORM+MUL", add_rms_norm_mul },
     { "RMS_NORM+MUL", rms_norm_mul },
     { "ROPE+SET_ROWS", rope_set_rows },
+    { "MUL_MAT+GLU", mul_mat_glu },
 };
 static_assert(std::size(patterns) == fusion_patterns);
 
@@ -121,8 +233,7 @@ fused plan_fused(const gpu::capabilities & caps, const ggml_cgraph * graph, int 
 
 // The step that quantises `t` for the product `node`; nothing if it does no such thing.
 static std::optional<step> quantise_step_of(const gpu::capabilities & caps, const ggml_tensor * node, const ggml_tensor * t) {
-    const bool product = node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID;
-    if (!product || node->src[1]->data != t->data || buffer_of(node->src[1]) != buffer_of(t)) {
+    if (!is_product(node) || node->src[1]->data != t->data || buffer_of(node->src[1]) != buffer_of(t)) {
         return {};
     }
     plan p = plan_node(caps, node);
@@ -132,10 +243,15 @@ static std::optional<step> quantise_step_of(const gpu::capabilities & caps, cons
     return std::move(p.steps.front());
 }
 
+// All of it, not a slice.
+static bool writes(const step & s, const ggml_tensor * dst) {
+    return std::any_of(s.operands.begin(), s.operands.end(), [=](const operand & o) { return o.tensor == dst; });
+}
+
 void quantise_for_product(const gpu::capabilities & caps, const ggml_cgraph * graph, int last, plan & p) {
     static constexpr int reach = 8;
     const ggml_tensor *  dst   = graph->nodes[last];
-    if (p.steps.empty() || !p.steps.back().quantises || !p.slices.empty()) {
+    if (p.steps.empty() || !p.steps.back().quantises || !writes(p.steps.back(), dst)) {
         return;
     }
     for (int i = last + 1; i < std::min(last + 1 + reach, graph->n_nodes); i++) {

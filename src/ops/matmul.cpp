@@ -1,5 +1,7 @@
 // Products. MUL_MAT and MUL_MAT_ID: dst[m, n] = src0[k, m]^T src1[k, n], batched, src0 repeated over the batches of src1.
 #include "ops/families.h"
+#include "ops/glu.h"
+#include "ops/matmul.h"
 #include "ops/matrix.h"
 #include "ops/matvec.h"
 #include "ops/split.h"
@@ -93,6 +95,12 @@ plan plan_mul_mat(const gpu::capabilities & caps, const ggml_tensor * dst) {
     return s;
 }
 
+// A tile pays when an expert gets several columns on average.
+static bool few_pairs(const ggml_tensor * dst) {
+    const int64_t pairs = dst->ne[1] * dst->ne[2];
+    return pairs <= 4 * int64_t(window_of(dst, dst->src[0], 2).whole) || pairs <= matvec_columns;
+}
+
 // dst[m, slot, token] = src0[k, m, ids[slot, token]]^T src1[k, slot % slots of src1, token]
 plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const ggml_tensor * src0 = dst->src[0];
@@ -107,8 +115,7 @@ plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const table_window experts    = window_of(dst, src0, 2);
     const uint32_t     src1_slots = static_cast<uint32_t>(src1->ne[1]);
 
-    // A tile pays when an expert gets several columns on average.
-    if (pairs <= 4 * experts.whole || pairs <= matvec_columns) {
+    if (few_pairs(dst)) {
         return plan_matvec_id(caps, dst);
     }
 
@@ -136,6 +143,23 @@ plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
 
     p.steps = { std::move(route), std::move(product) };
     return p;
+}
+
+plan plan_mul_mat_glu(const gpu::capabilities & caps, const ggml_tensor * product, const ggml_tensor * x, const ggml_tensor * g, const ggml_tensor * glu) {
+    const bool few = product->op == GGML_OP_MUL_MAT_ID ? few_pairs(product) : product->ne[1] <= matvec_columns;
+    if (!few || !caps.subgroups) {
+        return unsupported("many columns, or no subgroups");
+    }
+    if (x->type != g->type || !ggml_are_same_shape(x, g) || !ggml_are_same_stride(x, g) || quads(x) != quads(g)) {
+        return unsupported("different weights");
+    }
+    if (glu->type != GGML_TYPE_F32 || glu_function(ggml_get_glu_op(glu)) == nullptr) {
+        return unsupported("the unit");
+    }
+    if (const char * why = refusal(x, product->src[1], glu)) {
+        return unsupported("%s", why);
+    }
+    return plan_matvec_glu(caps, product, x, g, glu);
 }
 
 // dst[m, n] = sum over k of src0[m, k] src1[n, k], src0 repeated over the batches of src1.

@@ -2,23 +2,10 @@
 // column of src1 (activations). QUADS_A and QUADS_B say that four values can be loaded at once; else one by one.
 #include "codecs/{src0_TYPE}.wgsl" as src0
 #include "codecs/{src1_TYPE}.wgsl" as src1
+#include "matmul/row_quad.wgsl" as src0
 
-// Values 4 kq .. 4 kq + 3 of the row that starts at block `row`; zeros past k.
 fn load_a(row: u32, kq: u32) -> vec4<f32> {
-#if BLOCKS_A
-    const quads_per_block = src0_BLOCK_VALUES / 4u;
-    return src0_quad(row + kq / quads_per_block, kq % quads_per_block);
-#elif QUADS_A
-    return src0_quad(row + 4u * kq, 0u);
-#else
-    var v = vec4<f32>();
-    for (var i = 0u; i < 4u; i++) {
-        if (4u * kq + i < params.k) {
-            v[i] = src0_value(row + (4u * kq + i) * params.src0_nb.x, 0u);
-        }
-    }
-    return v;
-#endif
+    return src0_row_quad(row, kq);
 }
 
 fn load_b(column: u32, kq: u32) -> vec4<f32> {

@@ -1,6 +1,6 @@
 // Quantises values of columns and stores them as matmul/columns.wgsl says. A thread has QUANTISE_QUADS quads of a block of 32 values:
 // all eight, or one, with the others in the neighbouring threads. Then all threads of a subgroup call it together.
-#include "matmul/columns.wgsl"
+#include "matmul/columns.wgsl" as columns
 #if !defined(QUANTISE_QUADS)
 #define QUANTISE_QUADS 1
 #endif
@@ -13,10 +13,10 @@ fn magnitude(v: vec4<f32>) -> u32 {
 
 // Column and batch.
 fn column_position(column: u32) -> vec4<u32> {
-    if (column < params.src1_ne.y) {
+    if (column < params.columns_ne.y) {
         return vec4<u32>(column, 0u, 0u, 0u);
     }
-    return position(column, vec4<u32>(params.src1_ne.yzw, 1u));
+    return position(column, vec4<u32>(params.columns_ne.yzw, 1u));
 }
 
 // Quads item .. item + QUANTISE_QUADS - 1 of all columns, each params.column_quads long; those past the last column are not stored.
@@ -60,36 +60,36 @@ fn quantise_quads(item: u32, v: array<vec4<f32>, QUANTISE_QUADS>) {
     }
     // The tile and column in it: tiles do not reach over a batch.
     let pos  = column_position(column);
-    let tile = (pos.y + pos.z * params.src1_ne.z) * params.column_tiles + (pos.x >> params.tile_shift);
-    let base = ((tile * params.pages) << params.tile_shift) + (pos.x & ((1u << params.tile_shift) - 1u));
-#if SPREAD
+    let tile = (pos.y + pos.z * params.columns_ne.z) * params.columns_tiles + (pos.x >> params.tile_shift);
+    let base = ((tile * params.columns_pages) << params.tile_shift) + (pos.x & ((1u << params.tile_shift) - 1u));
+#if columns_SPREAD
     let unit = 4u * (block >> 3u) + 2u * ((block >> 2u) & 1u) + ((quad >> 2u) & 1u);
     let part = block & 3u;
 #else
     let unit = block >> 1u;
     let part = (quad >> 2u) & 3u;
 #endif
-    let to = (params.columns_offset >> 2u) + 4u * ((base + ((unit / PAGE_UNITS) << params.tile_shift)) * PAGE + unit % PAGE_UNITS);
+    let to = (params.columns_offset >> 2u) + 4u * ((base + ((unit / columns_PAGE_UNITS) << params.tile_shift)) * columns_PAGE + unit % columns_PAGE_UNITS);
 #repeat i QUANTISE_QUADS
-#if SPREAD
-    columns_set_word(to + 4u * (part * PAGE_UNITS + $iu / 4u) + ((quad + $iu) & 3u), q$i);
+#if columns_SPREAD
+    columns_set_word(to + 4u * (part * columns_PAGE_UNITS + $iu / 4u) + ((quad + $iu) & 3u), q$i);
 #else
-    columns_set_word(to + 4u * ((part + $iu / 4u) * PAGE_UNITS) + ((quad + $iu) & 3u), q$i);
+    columns_set_word(to + 4u * ((part + $iu / 4u) * columns_PAGE_UNITS) + ((quad + $iu) & 3u), q$i);
 #endif
 #end
-#if SPREAD
+#if columns_SPREAD
     if ((quad & 3u) == 0u) {
-        let scale_at = to + 16u * PAGE_UNITS + part;
+        let scale_at = to + 16u * columns_PAGE_UNITS + part;
         columns_set_word(scale_at, bitcast<u32>(d));
-        columns_set_word(scale_at + 4u * PAGE_UNITS, bitcast<u32>(halves.x));
+        columns_set_word(scale_at + 4u * columns_PAGE_UNITS, bitcast<u32>(halves.x));
 #if QUANTISE_QUADS == 8
         columns_set_word(scale_at + 4u, bitcast<u32>(d));
-        columns_set_word(scale_at + 4u + 4u * PAGE_UNITS, bitcast<u32>(halves.y));
+        columns_set_word(scale_at + 4u + 4u * columns_PAGE_UNITS, bitcast<u32>(halves.y));
 #endif
     }
 #else
     if ((quad & 7u) == 0u) {
-        let scale_at = to + 16u * PAGE_UNITS + 2u * (block & 1u);
+        let scale_at = to + 16u * columns_PAGE_UNITS + 2u * (block & 1u);
         columns_set_word(scale_at, bitcast<u32>(d));
         columns_set_word(scale_at + 1u, bitcast<u32>(halves.x + halves.y));
     }

@@ -1,18 +1,30 @@
 // Products with few columns, on floats: a thread takes four neighbouring values of its rows and columns at a time.
 #include "lib/grid.wgsl"
 #include "matmul/operands.wgsl"
+#if MATRICES == 2
+#include "codecs/{up_TYPE}.wgsl" as up
+#include "matmul/row_quad.wgsl" as up
+#endif
 #include "matmul/vec_sums.wgsl"
 
 fn add_quad(sums: ptr<function, array<f32, SUMS>>, work: vec_work, local: u32, kq: u32) {
 #repeat r ROWS
-    let a$r = load_a(row_start(work, local, $ru), kq);
+    let a0_$r = load_a(row_start(work, local, $ru), kq);
+#if MATRICES == 2
+    let a1_$r = up_row_quad(row_start(work, local, $ru), kq);
+#endif
 #end
 #repeat c COLUMNS
     {
         // A tile past the last column repeats it; its sums are not stored.
         let b = load_b(work.b + min($cu, work.columns - 1u) * params.src1_nb.y, kq);
+#repeat t MATRICES
 #repeat r ROWS
-        (*sums)[$r * COLUMNS + $c] = fma(a$r.x, b.x, fma(a$r.y, b.y, fma(a$r.z, b.z, fma(a$r.w, b.w, (*sums)[$r * COLUMNS + $c]))));
+        {
+            let sum = (*sums)[($r * COLUMNS + $c) * MATRICES + $t];
+            (*sums)[($r * COLUMNS + $c) * MATRICES + $t] = fma(a$t_$r.x, b.x, fma(a$t_$r.y, b.y, fma(a$t_$r.z, b.z, fma(a$t_$r.w, b.w, sum))));
+        }
+#end
 #end
     }
 #end

@@ -1,14 +1,52 @@
-// The end of a mat-vec: adds up the SUMS = ROWS x COLUMNS sums of the LANES threads of each row group and stores them.
-// FOLD = min(SUMS, LANES, SUBGROUP_MIN).
+// The end of a mat-vec: adds up the sums of the LANES threads of each row group and stores the RESULTS = ROWS x COLUMNS values that
+// come of them. A value is the sum of its row and column; with MATRICES == 2 it is a gated linear unit, OP, over the sums of src0 and
+// of `up`, which lie side by side: SUMS = RESULTS x MATRICES. FOLD = min(RESULTS, LANES, SUBGROUP_MIN).
+// QUANTISES: dst as the quantised columns of a product as well.
 #include "matmul/vec_work.wgsl"
+#if MATRICES == 2
+#include "elementwise/functions.wgsl"
+#endif
+#if QUANTISES
+#include "matmul/quantise_quads.wgsl"
 
-fn store_sum(work: vec_work, row_group: u32, index: u32, sum: f32) {
-    let row    = work.first_row + row_group * ROWS + index / COLUMNS;
-    let column = index % COLUMNS;
+var<workgroup> made: array<f32, ROW_TILE * COLUMNS>;
+#endif
+
+fn store_result(work: vec_work, row_group: u32, index: u32, sums: array<f32, MATRICES>) {
+    let row_of_tile = row_group * ROWS + index / COLUMNS;
+    let row         = work.first_row + row_of_tile;
+    let column      = index % COLUMNS;
+#if MATRICES == 2
+    let y = OP(sums[0], sums[1]);
+#else
+    let y = sums[0];
+#endif
     if (row < params.m && column < work.columns) {
-        dst_store(work.d + row + column * params.dst_nb.y, sum);
+        dst_store(work.d + row + column * params.dst_nb.y, y);
+    }
+#if QUANTISES
+    made[column * ROW_TILE + row_of_tile] = y;
+#endif
+}
+
+#if QUANTISES
+// What the workgroup has made, whole blocks of 32 rows.
+fn quantise_results(work: vec_work, local: u32) {
+    const quads = ROW_TILE / 4u; // of a column
+    workgroupBarrier();
+    for (var first = 0u; first < quads * COLUMNS; first += WORKGROUP) {
+        let i      = first + local;
+        let column = i / quads;
+        let row    = work.first_row + 4u * (i % quads);
+        let used   = column < work.columns && row < params.m;
+        var v      = vec4<f32>();
+        if (used) {
+            v = vec4<f32>(made[4u * i], made[4u * i + 1u], made[4u * i + 2u], made[4u * i + 3u]);
+        }
+        quantise_quads(select(0xffffffffu, (work.d + row + column * params.dst_nb.y) / 4u, used), array<vec4<f32>, 1>(v));
     }
 }
+#endif
 
 #if SUBGROUPS
 #if LANES > SUBGROUP_MIN
@@ -21,7 +59,7 @@ fn store_sums(sums: ptr<function, array<f32, SUMS>>, work: vec_work, local: u32,
 #repeat s 5
 #if FOLD > (1 << $s)
     let upper$s = (lane & (1u << $su)) != 0u;
-    index += select(0u, u32(SUMS / (2 << $s)), upper$s);
+    index += select(0u, u32(RESULTS / (2 << $s)), upper$s);
 #repeat i SUMS / (2 << $s)
     let low$s_$i  = (*sums)[$i];
     let high$s_$i = (*sums)[$i + SUMS / (2 << $s)];
@@ -37,28 +75,38 @@ fn store_sums(sums: ptr<function, array<f32, SUMS>>, work: vec_work, local: u32,
     }
 #if LANES <= SUBGROUP_MIN
     if (local % LANES < FOLD) {
-#repeat i SUMS / FOLD
-        store_sum(work, local / LANES, index + $iu, (*sums)[$i]);
+#repeat i RESULTS / FOLD
+        store_result(work, local / LANES, index + $iu, array<f32, MATRICES>(
+#repeat t MATRICES
+            (*sums)[$i * MATRICES + $t],
+#end
+        ));
 #end
     }
 #else
     if (local % span < FOLD) {
 #repeat i SUMS / FOLD
-        partial[local / span * SUMS + index + $iu] = (*sums)[$i];
+        partial[local / span * SUMS + index * MATRICES + $iu] = (*sums)[$i];
 #end
     }
     workgroupBarrier();
     let parts = LANES / span;
-    for (var i = local; i < WORKGROUP / LANES * SUMS; i += WORKGROUP) {
-        var sum = 0.0;
+    for (var i = local; i < WORKGROUP / LANES * RESULTS; i += WORKGROUP) {
+        var all = array<f32, MATRICES>();
         for (var part = 0u; part < parts; part++) {
-            sum += partial[(i / SUMS * parts + part) * SUMS + i % SUMS];
+#repeat t MATRICES
+            all[$t] += partial[(i / RESULTS * parts + part) * SUMS + i % RESULTS * MATRICES + $tu];
+#end
         }
-        store_sum(work, i / SUMS, i % SUMS, sum);
+        store_result(work, i / RESULTS, i % RESULTS, all);
     }
+#endif
+#if QUANTISES
+    quantise_results(work, local);
 #endif
 }
 #else
+// One matrix.
 var<workgroup> partial: array<array<f32, SUMS>, WORKGROUP>;
 
 fn store_sums(sums: ptr<function, array<f32, SUMS>>, work: vec_work, local: u32, lane: u32, lanes: u32) {
@@ -73,7 +121,7 @@ fn store_sums(sums: ptr<function, array<f32, SUMS>>, work: vec_work, local: u32,
         workgroupBarrier();
     }
     for (var i = local; i < WORKGROUP / LANES * SUMS; i += WORKGROUP) {
-        store_sum(work, i / SUMS, i % SUMS, partial[i / SUMS * LANES][i % SUMS]);
+        store_result(work, i / SUMS, i % SUMS, array<f32, 1>(partial[i / SUMS * LANES][i % SUMS]));
     }
 }
 #endif

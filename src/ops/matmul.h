@@ -1,0 +1,12 @@
+// Products with what follows them.
+#pragma once
+
+#include "ops/plan.h"
+
+namespace ops {
+
+// glu = f(x src1) * (g src1): of `product`, MUL_MAT or MUL_MAT_ID, with the weights `x`, and the same with `g`. Where there are many
+// columns it is unsupported: then what makes the products is faster alone.
+plan plan_mul_mat_glu(const gpu::capabilities & caps, const ggml_tensor * product, const ggml_tensor * x, const ggml_tensor * g, const ggml_tensor * glu);
+
+}  // namespace ops
