@@ -18,10 +18,12 @@ import argparse
 import concurrent.futures
 import ctypes
 import glob
+import math
 import os
 import pathlib
 import re
 import sys
+import threading
 
 import report
 import suite as stock
@@ -50,6 +52,7 @@ def read_arguments():
     option("--binary", help=f"another test-backend-ops than {BINARY}")
     option("--jobs", type=int, default=os.cpu_count(), help="processes at once (default: %(default)s)")
     option("--timeout", type=float, default=300, help="seconds for one case (default: %(default)s)")
+    option("--seconds", type=float, default=threading.TIMEOUT_MAX, help="stop after so long, with the results so far")
     option("--tag", help="part of the names of results and baseline (default: from --disable, --limits and --max-binding)")
     option("--update", action="store_true", help="rewrite the baseline of the ops that were run in full")
     option("--write-docs", action="store_true", help="rewrite docs/ops.md; needs the whole suite")
@@ -89,6 +92,7 @@ def plugin_environment(arguments):
         "GGML_WEBGPU_LIMITS": arguments.limits,
         "GGML_WEBGPU_MAX_BINDING": arguments.max_binding,
         "GGML_WEBGPU_LIST_KERNELS": "1",
+        "GGML_WEBGPU_KERNEL_CACHE": os.environ.get("GGML_WEBGPU_KERNEL_CACHE", "0"),
         "OMP_WAIT_POLICY": "passive",  # the CPU backend's threads spin else, on cores that the software GPU needs
         "XDG_RUNTIME_DIR": os.environ.get("XDG_RUNTIME_DIR", "/tmp"),
     }
@@ -113,7 +117,7 @@ def run_batches(device, batches, jobs):
             for future in [pool.submit(run, number, batch) for number, batch in enumerate(batches, 1)]:
                 future.result()
         except KeyboardInterrupt:
-            device.stopping.set()
+            device.stop()
             pool.shutdown(cancel_futures=True)
     return results
 
@@ -171,9 +175,14 @@ def main():
         return last[case].seconds if case in last else SECONDS_A_CASE
 
     share = sum(map(seconds_of, cases)) / arguments.jobs + SECONDS_A_CASE
-    batches = stock.batches(cases, seconds_of, min(share, SECONDS_A_PROCESS))
+    batches = stock.batches(cases, seconds_of, share / math.ceil(share / SECONDS_A_PROCESS))
+    timer = threading.Timer(arguments.seconds, device.stop)
+    timer.start()
     results = run_batches(device, batches, arguments.jobs)
     run_again(device, results)
+    timer.cancel()
+    if missing := len(cases) - len(results):
+        print(f"stopped: {missing} of {len(cases)} cases were not run")
     results = {case: results[case] for case in cases if case in results}  # in the suite's order
     known = last | results
     report.write_results(results_path, {case: known[case] for case in dict.fromkeys(suite.listing) if case in known})

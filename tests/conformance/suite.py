@@ -22,6 +22,8 @@ LINE = re.compile(r'"(?P<backends>[^"]*)","(?P<op>[^"]+)","(?P<params>[^"]*)","(
 HEADER = re.compile(r'"backend_name".*')
 KERNEL = re.compile(r"ggml-webgpu: kernel (.+)")
 
+GRIDS = re.compile(r"=(iq1|iq2_xxs|iq2_xs|iq2_s|iq3_xxs|iq3_s)")
+
 ARGUMENT_LIMIT = 100_000  # Linux: 128 KiB for one argument
 MESSAGE_LENGTH = 240
 HANGS_PER_OP = 3          # then the op's other cases of that process fail without being run
@@ -63,15 +65,15 @@ def load_suite(binary):
 
 
 def batches(cases, seconds_of, target):
-    """Splits the cases into lists of at most about `target` seconds, each for one process, the longest first.
+    """Splits the cases into lists of at most about `target` seconds, each for one process, the longest first. Each list
+    is in the suite's order.
 
     Cases with a dimension of millions take minutes and up to 11 GB each: they are one list, so never run at once.
     """
     huge = [case for case in cases if any(int(n) >= 2_000_000 for n in re.findall(r"\d+", case.params))]
+    place = {case: index for index, case in enumerate(cases)}
     lists, seconds, length = [[]], 0.0, 0
-    for case in cases:
-        if case in huge:
-            continue
+    for case in sorted(set(cases) - set(huge), key=lambda case: (grids_of(case), place[case])):
         if seconds + seconds_of(case) > target or length + len(str(case)) + 1 > ARGUMENT_LIMIT:
             lists.append([])
             seconds, length = 0.0, 0
@@ -79,7 +81,12 @@ def batches(cases, seconds_of, target):
         seconds += seconds_of(case)
         length += len(str(case)) + 1
     lists.sort(key=lambda some: -sum(map(seconds_of, some)))
-    return [some for some in [huge, *lists] if some]
+    return [sorted(some, key=place.get) for some in [huge, *lists] if some]
+
+
+def grids_of(case):
+    """The types in a case for which ggml makes grids before it quantises the first value, up to ten seconds a type and process."""
+    return sorted(set(GRIDS.findall(case.params)))
 
 
 class Device:
@@ -91,6 +98,8 @@ class Device:
         self.name, self.timeout = name, timeout
         self.kernels = []  # the names that every process listed at its end
         self.stopping = threading.Event()
+        self.running = set()  # processes
+        self.lock = threading.Lock()
 
     def describe(self):
         """Its description, after it was initialised once without a case; if that fails, None, and its output shown."""
@@ -101,6 +110,13 @@ class Device:
             print(probe.stdout)
             return None
         return found[1]
+
+    def stop(self):
+        """Ends what runs. Cases that have not ended have no result."""
+        with self.lock:
+            self.stopping.set()
+            for process in self.running:
+                process.kill()
 
     def run(self, cases):
         """Yields (case, result) for every case, in as many processes as that takes."""
@@ -121,9 +137,13 @@ class Device:
 
     def run_process(self, cases):
         """Runs the cases in one process. Returns the results of those that ended and, in words, what ended the next."""
-        process = subprocess.Popen(self.command + ["--output", "csv", "-o", ",".join(map(str, cases))],
-                                   env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True, errors="replace")
+        with self.lock:
+            if self.stopping.is_set():
+                return {}, ""
+            process = subprocess.Popen(self.command + ["--output", "csv", "-o", ",".join(map(str, cases))],
+                                       env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True, errors="replace")
+            self.running.add(process)
         place = {case: index for index, case in enumerate(cases)}
         results, said = {}, collections.deque(maxlen=3)
         with process, Watchdog(process, self.timeout) as watchdog:
@@ -143,6 +163,10 @@ class Device:
                     results[case] = result
                 said.clear()
 
+        with self.lock:
+            self.running.remove(process)
+            if self.stopping.is_set():
+                return results, ""
         ending = watchdog.ending or ending_of(process.returncode)
         if not ending:
             for missing in cases[len(results):]:

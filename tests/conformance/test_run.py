@@ -6,6 +6,7 @@ import pathlib
 import sys
 import tempfile
 import textwrap
+import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -100,6 +101,19 @@ class ConformanceRunner(unittest.TestCase):
         self.assertEqual(sorted(sum(lists, [])), sorted(self.cases + big))
         self.assertEqual([len(some) for some in lists], [2, 4, 4, 4])
         self.assertEqual(lists[0], big)  # never two at once
+
+    def test_batches_bring_cases_with_the_same_grids_together(self):
+        cases = [Case(op, f"type={kind}") for op in ("GET", "SET") for kind in ("iq1_s", "q4_0", "iq2_s")]
+        lists = stock.batches(cases, lambda case: 1.0, 2)
+        self.assertIn([cases[0], cases[3]], lists)
+        self.assertIn([cases[2], cases[5]], lists)
+
+    def test_stopped_runs_leave_cases_without_a_result(self):
+        device = stock.Device(str(self.binary), "WebGPU0", {}, timeout=30)
+        timer = threading.Timer(0.5, device.stop)
+        timer.start()
+        results = dict(device.run([Case("MIXED", "pass"), Case("MIXED", "hang"), Case("MIXED", "last")]))
+        self.assertEqual({case.params: result.status for case, result in results.items()}, {"pass": "passed"})
 
     def test_baseline_reports_what_was_lost(self):
         path = self.folder / "supported.txt"

@@ -3,7 +3,7 @@
 //   graph_fuzz [--count N] [--seed FIRST]   one graph a seed
 //   graph_fuzz --graph TEXT                 the graph of a report
 //   graph_fuzz --print TEXT                 its C++, without computing it
-//   options: --device NAME, --jobs N processes
+//   options: --device NAME, --jobs N processes, --seconds N after which no further graph is begun
 //
 // A failing graph is made smaller and printed as C++. The last line is "N passed, N failed".
 #include "check.h"
@@ -11,6 +11,7 @@
 #include "shrink.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,12 +30,32 @@ static constexpr int      most_shrunk      = 10;    // failures of a process
 static constexpr uint64_t graphs_a_process = 500;   // the kernels they compile are kept, about 1.5 GiB of them
 static constexpr uint64_t graphs_a_line    = 1000;  // of progress
 
+using clock = std::chrono::steady_clock;
+
 struct options {
     uint64_t    seed = 1, count = 2000, step = 1;
+    uint64_t    seconds = 0;  // or as long as it takes
     unsigned    jobs   = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);  // each takes memory, see graphs_a_process
     std::string device = "WebGPU0";
     std::string graph;
     bool        worker = false, print = false, shrinks = true;
+};
+
+// When the time of a process is up; the same in its own words for its workers, which begin later.
+class deadline {
+public:
+    explicit deadline(const options & o) : limited_(o.seconds > 0), end_(clock::now() + std::chrono::seconds(o.seconds)) {}
+
+    bool passed() const { return limited_ && clock::now() >= end_; }
+
+    std::string as_option() const {
+        const auto left = std::chrono::duration_cast<std::chrono::seconds>(end_ - clock::now()).count();
+        return limited_ ? " --seconds " + std::to_string(std::max<int64_t>(left, 1)) : "";
+    }
+
+private:
+    bool              limited_;
+    clock::time_point end_;
 };
 
 //
@@ -85,11 +106,14 @@ static void report(const genome & g, const recipe & r, const failure & f) {
 }
 
 // A graph that is known to fail, at the op that is known to.
-static void shrink_and_report(genome g, recipe r, failure f, const backends & b) {
+static void shrink_and_report(genome g, recipe r, failure f, const backends & b, const deadline & end) {
     const std::string op = r[f.line].made_by->name;
     tally             ignored;
     const genome      smaller = shrink(std::move(g), [&](const genome & candidate) {
-        recipe     made;
+        recipe made;
+        if (end.passed()) {
+            return false;
+        }
         const auto failed = check_genome(candidate, b, ignored, made);
         return failed && made[failed->line].made_by->name == op;
     }, tries_to_shrink);
@@ -99,10 +123,11 @@ static void shrink_and_report(genome g, recipe r, failure f, const backends & b)
 }
 
 static int work(const options & o) {
+    const deadline end(o);
     const backends b = open_backends(o);
     tally          seen;
     int            failures = 0;
-    for (uint64_t seed = o.seed; seed < o.seed + o.count; seed += o.step) {
+    for (uint64_t seed = o.seed; seed < o.seed + o.count && !end.passed(); seed += o.step) {
         std::printf("# seed %llu\n", (unsigned long long) seed);
         std::fflush(stdout);
         genome g = random_genome(seed, cpu_device());
@@ -118,7 +143,7 @@ static int work(const options & o) {
         if (failed) {
             failures++;
             alarm(10 * seconds_a_graph);
-            o.shrinks && failures <= most_shrunk ? shrink_and_report(g, r, *failed, b) : report(g, r, *failed);
+            o.shrinks && failures <= most_shrunk ? shrink_and_report(g, r, *failed, b, end) : report(g, r, *failed);
         }
         std::printf("# %s\n", failed ? "failed" : "passed");
         std::fflush(stdout);
@@ -172,12 +197,15 @@ static int signal_of(int status) {
     return WIFEXITED(status) && WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128 : 0;
 }
 
-static void shrink_crash(const options & o, const std::string & text, int signal) {
+static void shrink_crash(const options & o, const deadline & time, const std::string & text, int signal) {
     genome g;
     if (!from_text(text, g)) {
         return;
     }
     g = shrink(std::move(g), [&](const genome & candidate) {
+        if (time.passed()) {
+            return false;
+        }
         FILE * process = start(o, "--worker --unshrunk --count 1 --graph " + to_text(candidate) + " 2>/dev/null");
         while (std::fgetc(process) != EOF) {
         }
@@ -202,10 +230,10 @@ static void count_graph(const std::string & passed_or_failed, totals & all) {
 }
 
 // Runs a worker from `seed` on. Returns the seed from which the next one goes on.
-static uint64_t run_worker(const options & o, uint64_t seed, totals & all) {
+static uint64_t run_worker(const options & o, const deadline & time, uint64_t seed, totals & all) {
     const uint64_t     end = o.seed + o.count;
     std::ostringstream arguments;
-    arguments << "--worker --seed " << seed << " --count " << std::min(end - seed, graphs_a_process * o.jobs) << " --step " << o.jobs;
+    arguments << "--worker --seed " << seed << " --count " << std::min(end - seed, graphs_a_process * o.jobs) << " --step " << o.jobs << time.as_option();
     if (!o.graph.empty()) {
         arguments << " --graph " << o.graph;
     }
@@ -257,7 +285,7 @@ static uint64_t run_worker(const options & o, uint64_t seed, totals & all) {
     std::printf("FAILED seed %llu: %s\n", (unsigned long long) running, signal == SIGALRM ? "it does not end" : strsignal(signal));
     std::fflush(stdout);
     if (signal != SIGALRM && !text.empty()) {
-        shrink_crash(o, text, signal);
+        shrink_crash(o, time, text, signal);
     }
     std::fflush(stdout);
     return running + o.jobs;
@@ -279,12 +307,13 @@ static int run(options o) {
     if (!o.graph.empty()) {
         o.count = o.jobs = 1;
     }
+    const deadline           end(o);
     totals                   all;
     std::vector<std::thread> threads;
     for (unsigned job = 0; job < o.jobs && job < o.count; job++) {
         threads.emplace_back([&, job] {
-            for (uint64_t seed = o.seed + job; seed < o.seed + o.count;) {
-                seed = run_worker(o, seed, all);
+            for (uint64_t seed = o.seed + job; seed < o.seed + o.count && !end.passed();) {
+                seed = run_worker(o, end, seed, all);
             }
         });
     }
@@ -312,6 +341,8 @@ static bool read_options(int argc, char ** argv, options & o) {
             o.count = std::strtoull(value, nullptr, 10);
         } else if (name == "--step") {
             o.step = std::strtoull(value, nullptr, 10);
+        } else if (name == "--seconds") {
+            o.seconds = std::strtoull(value, nullptr, 10);
         } else if (name == "--jobs") {
             o.jobs = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
         } else if (name == "--device") {
@@ -330,7 +361,7 @@ static bool read_options(int argc, char ** argv, options & o) {
 static int run_program(int argc, char ** argv) {
     options o;
     if (!read_options(argc, argv, o)) {
-        std::fprintf(stderr, "usage: %s [--count N] [--seed FIRST] [--jobs N] [--device NAME] | --graph TEXT | --print TEXT\n", argv[0]);
+        std::fprintf(stderr, "usage: %s [--count N] [--seed FIRST] [--jobs N] [--seconds N] [--device NAME] | --graph TEXT | --print TEXT\n", argv[0]);
         return 2;
     }
     if (!o.worker && !o.print) {
