@@ -84,6 +84,22 @@ static step sum_to_scratch(const summands & s, const pieces & cut, uint64_t size
     return sum;
 }
 
+// With what rounding loses kept beside the sum, as the CPU backend adds up in double: SUM ends a training's graph, and gradients are
+// differences of it.
+static step exactly(step sum) {
+    sum.kernel.define("EXACT");
+    sum.params.add("zero", 0u);
+    return sum;
+}
+
+// Two values a piece: its sum and what that lost.
+static step exact_pieces(const summands & s, const pieces & cut, uint64_t size, uint32_t first) {
+    step sum = sum_up(s, cut, bind_scratch("dst", 0, size), first, 1.0f);
+    sum.kernel.define("PIECES");
+    sum.params.add("dst_ne", shape{ UINT32_MAX, 1, 1, 1 }).add("dst_nb", shape{ 2, 0, 0, 0 });
+    return exactly(std::move(sum));
+}
+
 step sum_of_scratch(uint32_t values, const ggml_tensor * dst, float scale) {
     return sum_to(all_of_scratch(values), { values, 1 }, dst, scale);
 }
@@ -109,17 +125,17 @@ plan plan_sum(const gpu::capabilities & caps, const ggml_tensor * dst) {
         partial_sums += cut_row(parts.back().units, 1).n;
     }
     if (partial_sums == 1) {
-        p.steps = { sum_to(parts[0], cut_row(parts[0].units, 1), dst, 1.0f) };
+        p.steps = { exactly(sum_to(parts[0], cut_row(parts[0].units, 1), dst, 1.0f)) };
         return p;
     }
-    p.scratch      = scratch_words(partial_sums);
+    p.scratch      = scratch_words(2 * partial_sums);
     uint32_t first = 0;
     for (const summands & part : parts) {
         const pieces cut = cut_row(part.units, 1);
-        p.steps.push_back(sum_to_scratch(part, cut, p.scratch, first));
-        first += cut.n;
+        p.steps.push_back(exact_pieces(part, cut, p.scratch, first));
+        first += 2 * cut.n;
     }
-    p.steps.push_back(sum_of_scratch(partial_sums, dst, 1.0f));
+    p.steps.push_back(exactly(sum_of_scratch(2 * partial_sums, dst, 1.0f)));
     return p;
 }
 

@@ -1,8 +1,9 @@
 """Gradients that the device computes are those of differences: the "grad" mode of ggml's test-backend-ops.
 
-It computes a graph for every element, so of the ops that ggml can derive these are the quick ones, and a case each of the others.
-Left out, as they fail on the CPU backend too: CPY and large MUL_MAT and SCALE, whose sums are too coarse in f32 for the
-differences, and EXPM1, whose gradients overflow. The program ends itself where ggml cannot derive an op.
+It computes a graph for every element, which for all of the suite takes half an hour. So of the ops that ggml can derive these are
+the quick ones, and a case each of POOL_2D, IM2COL, RMS_NORM, ROPE and SOFT_MAX; none of MUL_MAT, whose training tests/programs/opt.py and
+train.py check. Left out, as they fail on the CPU backend too: CPY and SCALE, whose sums, though rounded once, are too coarse in f32 for
+the differences, and EXPM1, whose gradients overflow. The program ends itself where ggml cannot derive an op.
 """
 import os
 import re
@@ -11,16 +12,14 @@ import subprocess
 import stock
 from programs import SECONDS, check, once
 
-OPS = ["ABS", "ACC", "ADD", "CONT", "COS", "CROSS_ENTROPY_LOSS", "DIAG_MASK_INF", "DUP", "GET_ROWS", "LOG", "NEG", "RELU", "REPEAT", "SGN",
-       "SILU", "SIN", "SOFTPLUS", "SQR", "SQRT", "STEP", "SWIGLU"]
+OPS = ["ABS", "ACC", "ADD", "CONT", "COS", "CROSS_ENTROPY_LOSS", "DIAG_MASK_INF", "DUP", "GET_ROWS", "LOG", "MEAN", "MUL_MAT_HADAMARD",
+       "NEG", "RELU", "REPEAT", "SGN", "SILU", "SIN", "SOFTPLUS", "SQR", "SQRT", "STEP", "SUM", "SUM_ROWS", "SWIGLU"]
 CASES = ["IM2COL(type_input=f32,type_kernel=f32,dst_type=f32,ne_input=[20,2,2,1],ne_kernel=[3,2,2,1],s0=1,s1=0,p0=3,p1=0,d0=1,d1=0,is_2D=0)",
          "POOL_2D(pool_type=avg,type_input=f32,ne_input=[10,10,3,1],k0=1,k1=1,s0=1,s1=1,p0=0,p1=1)",
          "RMS_NORM(type=f32,ne=[33,5,4,3],v=0,eps=0.000000,inplace=0)",
          "ROPE(type=f32,ne_a=[64,1,2,1],n_dims=64,mode=2,n_ctx=512,fs=1.000000,ef=0.000000,af=1.000000,ff=0,v=0,inplace=0,n_offs=0)",
-         "SOFT_MAX(type=f32,ne=[15,15,1,1],mask=0,sinks=0,m_prec=f32,nr23=[1,1],scale=1.000000,max_bias=0.000000,inplace=0)",
-         "SUM(type=f32,ne=[10,5,4,3])", "SUM_ROWS(type=f32,ne=[10,5,4,3],permute=0,slice=0)",
-         "MUL_MAT_HADAMARD(type_a=f32,type_b=f32,m=64,n=1,k=64,bs=[1,1],nr=[1,1],per=[0,1,2,3],k_v=0,o=1,src_overlap=0,m_v=0,pad=0)"]
-FEWEST_CASES = 80
+         "SOFT_MAX(type=f32,ne=[15,15,1,1],mask=0,sinks=0,m_prec=f32,nr23=[1,1],scale=1.000000,max_bias=0.000000,inplace=0)"]
+FEWEST_CASES = 100
 RUNS = 2  # a case fails if it fails in each: the data are random, and some errors are near the limit
 
 CASE = re.compile(r"  ([A-Z_0-9]+)\((.*)\): (.*)")
