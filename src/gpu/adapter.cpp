@@ -109,6 +109,12 @@ static constexpr uint32_t wgpu_native_subgroup = 0x00030021;  // WGPUNativeFeatu
 // WebGPU's bounds of a subgroup's size.
 static constexpr uint32_t least_subgroup = 4, largest_subgroup = 128;
 
+// Mesa's software driver keeps an 8x8 matrix as slices of a subgroup's size, and crashes on a pipeline where a slice has more than
+// a row: with LP_NATIVE_VECTOR_WIDTH=512.
+static bool compiles_matrices(const WGPUAdapterInfo & info) {
+    return info.adapterType != WGPUAdapterType_CPU || info.subgroupMaxSize <= 8;
+}
+
 static void read_matrices(capabilities & caps, const WGPUAdapterPropertiesSubgroupMatrixConfigs & found) {
     for (size_t i = 0; i < found.configCount; i++) {
         const WGPUSubgroupMatrixConfig & c = found.configs[i];
@@ -181,7 +187,7 @@ static capabilities read_capabilities(WGPUAdapter handle, const settings & user)
     }
     caps.max_binding = usable_binding(caps.max_binding, user);
     caps.memory = caps.max_buffer;
-    if (has_matrices && !user.no_subgroup_matrix && caps.f16 && caps.subgroups) {
+    if (has_matrices && !user.no_subgroup_matrix && caps.f16 && caps.subgroups && compiles_matrices(info)) {
         read_matrices(caps, matrices);
     }
     if (has_heaps) {
