@@ -9,7 +9,9 @@
 
 namespace gpu {
 
-static constexpr uint64_t chunk_bytes = 16u << 20;  // of one upload or readback
+static constexpr uint64_t read_bytes = 16u << 20;  // at once
+// Dawn stages up to 4 MiB in a ring that it keeps; for more than fits it allocates and clears memory anew, which takes longer than the copy.
+static constexpr uint64_t write_bytes = 1u << 20;
 
 static dispatch word_dispatch(const char * mode, const buffer_ref & to, uint64_t offset, uint64_t size) {
     dispatch d;
@@ -86,13 +88,13 @@ status device::write(const buffer_ref & to, uint64_t offset, const void * data, 
         }
     }
     while (size >= 4) {
-        const uint64_t n = std::min(size / 4 * 4, chunk_bytes);
+        const uint64_t n = std::min(size / 4 * 4, write_bytes);
         wgpu().QueueWriteBuffer(queue_, to->handle(), offset, bytes, n);
         bytes += n;
         offset += n;
         size -= n;
         // Uploads hold staging memory until a submission ends: bound it.
-        if ((written_ += n) >= chunk_bytes) {
+        if ((written_ += n) >= write_bytes) {
             if (status s = submit({}); !s.ok()) {
                 return s;
             }
@@ -179,13 +181,13 @@ status device::read(const buffer_ref & from, uint64_t offset, void * data, uint6
 status device::read(const std::vector<range> & ranges) {
     std::vector<range> together = ranges;
     range &            first    = together.front();
-    while (first.size > chunk_bytes) {
-        if (status s = read_together({ { first.from, first.offset, first.data, chunk_bytes } }); !s.ok()) {
+    while (first.size > read_bytes) {
+        if (status s = read_together({ { first.from, first.offset, first.data, read_bytes } }); !s.ok()) {
             return s;
         }
-        first.data = static_cast<uint8_t *>(first.data) + chunk_bytes;
-        first.offset += chunk_bytes;
-        first.size -= chunk_bytes;
+        first.data = static_cast<uint8_t *>(first.data) + read_bytes;
+        first.offset += read_bytes;
+        first.size -= read_bytes;
     }
     together.erase(std::remove_if(together.begin(), together.end(), [](const range & r) { return r.size == 0; }), together.end());
     return together.empty() ? status() : read_together(together);
