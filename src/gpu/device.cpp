@@ -32,6 +32,10 @@ device::~device() {
         wgpu().BufferRelease(s.handle);
     }
     kernels_.reset();
+    if (disk_cache_ != nullptr) {
+        log(log_level::debug, "of what belongs to compiled kernels, %llu pieces were found on disk, %llu were not, %llu were stored",
+            (unsigned long long) disk_cache_->found(), (unsigned long long) disk_cache_->missed(), (unsigned long long) disk_cache_->stored());
+    }
     wgpu().QueueRelease(queue_);
     wgpu().DeviceRelease(handle_);
 }
@@ -60,6 +64,23 @@ static std::vector<WGPUFeatureName> wanted_features(const adapter & a) {
     return features;
 }
 
+// Called on whatever threads compile, from code that knows no exceptions.
+static size_t load_compiled(size_t key_size, const uint8_t * key, size_t size, uint8_t * to, void * cache, void *) {
+    try {
+        return static_cast<disk_cache *>(cache)->load_in_two_calls({ reinterpret_cast<const char *>(key), key_size }, to, size);
+    } catch (const std::exception &) {
+        return 0;
+    }
+}
+
+static void store_compiled(size_t key_size, const uint8_t * key, size_t size, const uint8_t * from, void * cache, void *) {
+    try {
+        static_cast<disk_cache *>(cache)->store({ reinterpret_cast<const char *>(key), key_size }, { reinterpret_cast<const char *>(from), size });
+    } catch (const std::exception & e) {
+        log(log_level::debug, "a compiled kernel is not kept: %s", e.what());
+    }
+}
+
 result<std::shared_ptr<device>> device::open(std::shared_ptr<adapter> from, const settings & user) {
     std::shared_ptr<device>            opened(new device(from, user));
     const std::vector<WGPUFeatureName> features = wanted_features(*from);
@@ -86,6 +107,18 @@ result<std::shared_ptr<device>> device::open(std::shared_ptr<adapter> from, cons
     descriptor.requiredLimits         = user.default_limits ? nullptr : &limits;
     if (wgpu().dawn) {
         descriptor.nextInChain = &toggles.chain;
+    }
+    WGPUDawnCacheDeviceDescriptor cache = {};
+    if (wgpu().caches && !user.kernel_cache.empty()) {
+        // The keys hold the adapter, the driver, toggles, features and the kernel's text, or what became of it.
+        opened->disk_cache_ = std::make_unique<disk_cache>(user.kernel_cache, wgpu().build);
+        cache.chain.next    = descriptor.nextInChain;
+        cache.chain.sType   = WGPUSType_DawnCacheDeviceDescriptor;
+        cache.dawnLoadCacheDataCallbackInfo.callback   = load_compiled;
+        cache.dawnLoadCacheDataCallbackInfo.userdata1  = opened->disk_cache_.get();
+        cache.dawnStoreCacheDataCallbackInfo.callback  = store_compiled;
+        cache.dawnStoreCacheDataCallbackInfo.userdata1 = opened->disk_cache_.get();
+        descriptor.nextInChain = &cache.chain;
     }
     descriptor.uncapturedErrorCallbackInfo.userdata1 = opened.get();
     descriptor.uncapturedErrorCallbackInfo.callback  = [](const WGPUDevice *, WGPUErrorType, WGPUStringView message, void * user, void *) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/adapter.h"
+#include "gpu/disk_cache.h"
 #include "gpu/status.h"
 
 #include <atomic>
@@ -52,6 +53,7 @@ public:
     const capabilities & caps() const { return adapter_->caps(); }
     const settings &     user() const { return user_; }
     kernel_cache &       kernels() { return *kernels_; }
+    const disk_cache *   on_disk() const { return disk_cache_.get(); }  // of compiled kernels; null: none is kept
 
     // Zeroed memory for kernels and copies. The status says how much was asked and why there is none.
     result<buffer_ref> create_buffer(uint64_t size, const char * label);
@@ -113,6 +115,7 @@ private:
     settings                      user_;
     WGPUDevice                    handle_ = nullptr;
     WGPUQueue                     queue_  = nullptr;
+    std::unique_ptr<disk_cache>   disk_cache_;
     std::unique_ptr<kernel_cache> kernels_;
 
     std::atomic<uint64_t> allocated_ = 0;

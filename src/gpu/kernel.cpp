@@ -5,6 +5,7 @@
 #include "gpu/wgsl.h"
 
 #include <algorithm>
+#include <thread>
 #include <tuple>
 
 namespace gpu {
@@ -249,6 +250,11 @@ result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan
 // cache
 //
 
+// Dawn checks a kernel's text on the thread that hands it over, and has two threads for the rest; both cost milliseconds for each kernel.
+// An implementation that may not be called from several threads at once compiles in its own way.
+kernel_cache::kernel_cache(device & owner)
+    : owner_(owner), own_threads_(owner.caps().implicit_sync), processors_(std::max(1u, std::thread::hardware_concurrency())) {}
+
 kernel_cache::~kernel_cache() {
     for (auto & [key, k] : kernels_) {
         (void) await(*k);
@@ -303,24 +309,67 @@ kernel * kernel_cache::request(const dispatch & d, const binding_plan & plan) {
     std::string     key = kernel_key(d, plan);
     std::lock_guard guard(lock_);
     auto &          entry = kernels_[key];
-    if (entry == nullptr) {
-        entry      = std::make_unique<kernel>();
-        entry->key = std::move(key);
-        result<std::string> source = compose_kernel(d, plan, owner_.caps());
-        if (source.ok()) {
-            compile(*entry, *source, plan.bindings.size());
-        } else {
-            entry->failure = source.why().text();
-            entry->done    = true;
-        }
+    if (entry != nullptr) {
+        return entry.get();
     }
+    entry      = std::make_unique<kernel>();
+    entry->key = std::move(key);
+    result<std::string> source = compose_kernel(d, plan, owner_.caps());
+    if (!source.ok()) {
+        entry->failure = source.why().text();
+        entry->done    = true;
+        return entry.get();
+    }
+    if (owner_.user().debug) {
+        log(log_level::debug, "compile %s\n%s", entry->key.c_str(), source->c_str());
+    }
+    WGPUPipelineLayout layout = layouts_for(plan.bindings.size()).pipeline;
+    if (!own_threads_) {
+        compile(*entry, *source, layout);
+        return entry.get();
+    }
+    entry->compiled = std::async([this, layout, &k = *entry, text = std::move(*source)] {
+        processors_.acquire();
+        compile(k, text, layout);
+        processors_.release();
+    });
     return entry.get();
 }
 
-void kernel_cache::compile(kernel & k, const std::string & source, size_t storage_bindings) {
-    if (owner_.user().debug) {
-        log(log_level::debug, "compile %s\n%s", k.key.c_str(), source.c_str());
+// The first error that `calls` meet: this kernel's failure, not the device's. Each thread has scopes of its own.
+template <typename F> static std::string error_of(WGPUDevice device, F && calls) {
+    static constexpr WGPUErrorFilter kinds[] = { WGPUErrorFilter_Validation, WGPUErrorFilter_OutOfMemory, WGPUErrorFilter_Internal };
+    struct answer {
+        std::string       text;
+        std::atomic<bool> done = false;
+    };
+    std::vector<answer> answers(wgpu().implementation == "wgpu-native" ? 1 : std::size(kinds));  // it ends the process on internal ones
+    for (size_t i = 0; i < answers.size(); i++) {
+        wgpu().DevicePushErrorScope(device, kinds[i]);
     }
+    calls();
+    for (answer & a : answers) {
+        WGPUPopErrorScopeCallbackInfo popped = {};
+        popped.mode      = device::callback_mode();
+        popped.userdata1 = &a;
+        popped.callback  = [](WGPUPopErrorScopeStatus, WGPUErrorType type, WGPUStringView message, void * user, void *) {
+            answer & a = *static_cast<answer *>(user);
+            if (type != WGPUErrorType_NoError) {
+                a.text = text(message);
+            }
+            a.done = true;
+        };
+        wait_for(wgpu().DevicePopErrorScope(device, popped), a.done, device);
+    }
+    for (const answer & a : answers) {
+        if (!a.text.empty()) {
+            return a.text;
+        }
+    }
+    return "";
+}
+
+void kernel_cache::compile(kernel & k, const std::string & source, WGPUPipelineLayout layout) {
     WGPUShaderSourceWGSL wgsl = {};
     wgsl.chain.sType          = WGPUSType_ShaderSourceWGSL;
     wgsl.code                 = view(source);
@@ -329,59 +378,46 @@ void kernel_cache::compile(kernel & k, const std::string & source, size_t storag
     module_descriptor.nextInChain                = &wgsl.chain;
     module_descriptor.label                      = view(k.key);
 
-    // An invalid shader is this kernel's failure, not the device's.
-    struct scope_answer {
-        std::string       text;
-        std::atomic<bool> done = false;
-    } scope;
-    wgpu().DevicePushErrorScope(owner_.handle(), WGPUErrorFilter_Validation);
-    WGPUShaderModule module = wgpu().DeviceCreateShaderModule(owner_.handle(), &module_descriptor);
-
     WGPUComputePipelineDescriptor descriptor = {};
     descriptor.label                         = view(k.key);
-    descriptor.layout                        = layouts_for(storage_bindings).pipeline;
-    descriptor.compute.module                = module;
+    descriptor.layout                        = layout;
     descriptor.compute.entryPoint            = view("main");
-    if (wgpu().DeviceCreateComputePipelineAsync != nullptr) {
-        WGPUCreateComputePipelineAsyncCallbackInfo callback = {};
-        callback.mode      = device::callback_mode();
-        callback.userdata1 = &k;
-        callback.callback  = [](WGPUCreatePipelineAsyncStatus status, WGPUComputePipeline pipeline, WGPUStringView message, void * user, void *) {
-            kernel & k = *static_cast<kernel *>(user);
-            if (status == WGPUCreatePipelineAsyncStatus_Success) {
-                k.pipeline = pipeline;
-            } else if (k.failure.empty()) {  // the shader's own error says more
-                k.failure = text(message);
-            }
-            k.done = true;
-        };
-        k.future = wgpu().DeviceCreateComputePipelineAsync(owner_.handle(), &descriptor, callback);
-    } else {
-        k.pipeline = wgpu().DeviceCreateComputePipeline(owner_.handle(), &descriptor);
-        k.done     = true;
-    }
-    wgpu().ShaderModuleRelease(module);
 
-    WGPUPopErrorScopeCallbackInfo popped = {};
-    popped.mode      = device::callback_mode();
-    popped.userdata1 = &scope;
-    popped.callback  = [](WGPUPopErrorScopeStatus, WGPUErrorType type, WGPUStringView message, void * user, void *) {
-        scope_answer & s = *static_cast<scope_answer *>(user);
-        if (type != WGPUErrorType_NoError) {
-            s.text = text(message);
+    WGPUCreateComputePipelineAsyncCallbackInfo callback = {};
+    callback.mode      = device::callback_mode();
+    callback.userdata1 = &k;
+    callback.callback  = [](WGPUCreatePipelineAsyncStatus status, WGPUComputePipeline pipeline, WGPUStringView message, void * user, void *) {
+        kernel & k = *static_cast<kernel *>(user);
+        if (status == WGPUCreatePipelineAsyncStatus_Success) {
+            k.pipeline = pipeline;
+        } else if (k.failure.empty()) {  // the shader's own error says more
+            k.failure = text(message);
         }
-        s.done = true;
+        k.done = true;
     };
-    wait_for(wgpu().DevicePopErrorScope(owner_.handle(), popped), scope.done, owner_.handle());
-    if (!scope.text.empty()) {
-        k.failure = scope.text;
+    const std::string error = error_of(owner_.handle(), [&] {
+        descriptor.compute.module = wgpu().DeviceCreateShaderModule(owner_.handle(), &module_descriptor);
+        if (!own_threads_ && wgpu().DeviceCreateComputePipelineAsync != nullptr) {
+            k.future = wgpu().DeviceCreateComputePipelineAsync(owner_.handle(), &descriptor, callback);
+        } else {
+            k.pipeline = wgpu().DeviceCreateComputePipeline(owner_.handle(), &descriptor);
+            k.done     = true;
+        }
+        wgpu().ShaderModuleRelease(descriptor.compute.module);
+    });
+    if (!error.empty()) {
+        k.failure = error;
     }
 }
 
 status kernel_cache::await(kernel & k) {
-    std::lock_guard guard(lock_);
-    if (!k.done) {
-        wait_for(k.future, k.done, owner_.handle());
+    if (k.compiled.valid()) {
+        k.compiled.wait();
+    } else {
+        std::lock_guard guard(lock_);
+        if (!k.done) {
+            wait_for(k.future, k.done, owner_.handle());
+        }
     }
     if (k.pipeline == nullptr || !k.failure.empty()) {
         return status::failure("kernel '" + k.key + "' does not compile on this device: " + k.failure);

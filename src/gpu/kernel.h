@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cstring>
+#include <future>
 #include <initializer_list>
 #include <map>
+#include <semaphore>
 #include <string_view>
 #include <type_traits>
 
@@ -130,9 +132,10 @@ result<binding_plan> plan_bindings(const std::vector<operand> & operands, const 
 struct kernel {
     std::string         key;
     WGPUComputePipeline pipeline = nullptr;
-    WGPUFuture          future   = {};
-    std::atomic<bool>   done     = false;
     std::string         failure;
+    std::future<void>   compiled;        // on a thread of ours; else
+    WGPUFuture          future   = {};   // by the implementation
+    std::atomic<bool>   done     = false;
 };
 
 // WGSL of a dispatch, complete. `plan` is that of operands_of(d).
@@ -141,7 +144,7 @@ std::string         kernel_key(const dispatch & d, const binding_plan & plan);
 
 class kernel_cache {
 public:
-    explicit kernel_cache(device & owner) : owner_(owner) {}
+    explicit kernel_cache(device & owner);
     ~kernel_cache();
 
     // Starts compiling unless known; the same key always gives the same object.
@@ -163,9 +166,11 @@ private:
         WGPUPipelineLayout  pipeline = nullptr;
     };
     layouts & layouts_for(size_t storage_bindings);
-    void      compile(kernel & k, const std::string & source, size_t storage_bindings);
+    void      compile(kernel & k, const std::string & source, WGPUPipelineLayout layout);
 
     device &                                                  owner_;
+    const bool                                                own_threads_;
+    std::counting_semaphore<>                                 processors_;  // not in use by them
     std::recursive_mutex                                      lock_;
     std::map<std::string, std::unique_ptr<kernel>, std::less<>> kernels_;
     std::map<size_t, layouts>                                 layouts_;

@@ -2,6 +2,7 @@
 
 #include "gpu/log.h"
 
+#include <filesystem>
 #include <mutex>
 
 #ifndef __EMSCRIPTEN__
@@ -38,14 +39,24 @@ static constexpr const char * file_names[] = {
 #    endif
 };
 
+// The library's file that a function was loaded from.
+static std::string file_of(const void * function) {
+    Dl_info info = {};
+    return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
 // The folder this plugin was loaded from, with a slash at its end.
 static std::string own_folder() {
-    Dl_info info = {};
-    if (dladdr(reinterpret_cast<const void *>(&own_folder), &info) == 0 || info.dli_fname == nullptr) {
-        return "";
-    }
-    const std::string file = info.dli_fname;
+    const std::string file = file_of(reinterpret_cast<const void *>(&own_folder));
     return file.substr(0, file.rfind('/') + 1);
+}
+
+// Dawn knows its version only if it was built from a git checkout.
+static std::string build_of(const std::string & file) {
+    std::error_code error;
+    const auto      size = std::filesystem::file_size(file, error);
+    const auto      time = std::filesystem::last_write_time(file, error);
+    return format("%llu %lld", (unsigned long long) size, (long long) time.time_since_epoch().count());
 }
 
 static void * open_any(const std::string & preferred, std::string & path, std::string & tried) {
@@ -99,6 +110,8 @@ static status load(const std::string & preferred) {
         return status::failure(loaded.path + " is not a usable WebGPU library: it has no function " + missing);
     }
     loaded.dawn           = loaded.DevicePoll == nullptr;
+    loaded.caches         = loaded.dawn && symbol("wgpuResourceTableInsert", false) != nullptr;  // as new as that struct, July 2026
+    loaded.build          = build_of(file_of(reinterpret_cast<const void *>(loaded.CreateInstance)));
     loaded.implementation = loaded.dawn ? "Dawn" : "wgpu-native";
     if (!loaded.dawn) {
         loaded.InstanceWaitAny                  = nullptr;

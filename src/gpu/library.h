@@ -41,8 +41,10 @@ struct functions {
     WGPUBool (*DevicePoll)(WGPUDevice device, WGPUBool wait, const uint64_t * submission) = nullptr;
 
     std::string path;            // of the library
+    std::string build;           // of the library: tells it from other versions
     std::string implementation;  // "Dawn", "wgpu-native" or "browser"
     bool        dawn = false;    // Dawn's chained structs (toggles, matrix configurations) may be used
+    bool        caches = false;  // and its WGPUDawnCacheDeviceDescriptor is that of our headers
 };
 
 // Loads the library once for the process; `preferred` is the user's choice or empty. Later calls return the first result.

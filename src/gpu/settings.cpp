@@ -80,10 +80,36 @@ static status read_limits(settings & s) {
     return status::failure(format("GGML_WEBGPU_LIMITS is '%s', but only webgpu-default is understood", text.data()));
 }
 
+// Where this platform keeps what can be made again; empty when the environment does not say.
+static std::string users_cache_folder() {
+#if defined(_WIN32)
+    return std::string(variable("LOCALAPPDATA"));
+#else
+    const std::string_view home   = variable("HOME");
+    const auto             inside = [=](const char * name) { return home.empty() ? std::string() : std::string(home) + name; };
+#    if defined(__APPLE__)
+    return inside("/Library/Caches");
+#    else
+    const std::string_view named = variable("XDG_CACHE_HOME");
+    return named.substr(0, 1) == "/" ? std::string(named) : inside("/.cache");
+#    endif
+#endif
+}
+
+static std::string read_kernel_cache() {
+    const std::string_view named = variable("GGML_WEBGPU_KERNEL_CACHE");
+    if (!named.empty()) {
+        return named == "0" ? std::string() : std::string(named);
+    }
+    const std::string folder = users_cache_folder();
+    return folder.empty() ? folder : folder + "/ggml-webgpu/kernels";
+}
+
 result<settings> read_settings() {
     settings s;
     s.library = variable("GGML_WEBGPU_LIBRARY");
     s.adapter = variable("GGML_WEBGPU_ADAPTER");
+    s.kernel_cache = read_kernel_cache();
     for (status read : { read_disabled(s), read_limits(s), read_bytes("GGML_WEBGPU_MAX_BINDING", s.max_binding),
                          read_switch("GGML_WEBGPU_DEBUG", s.debug), read_switch("GGML_WEBGPU_PROFILE", s.profile),
                          read_switch("GGML_WEBGPU_VALIDATE", s.validate), read_switch("GGML_WEBGPU_CHECK_KERNELS", s.check_kernels),

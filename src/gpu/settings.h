@@ -12,6 +12,7 @@ namespace gpu {
 struct settings {
     std::string library;               // GGML_WEBGPU_LIBRARY: path of the WebGPU library
     std::string adapter;               // GGML_WEBGPU_ADAPTER: "software", or part of an adapter's name
+    std::string kernel_cache;          // GGML_WEBGPU_KERNEL_CACHE: folder for compiled kernels, by default in the user's; empty = none
     bool        no_f16             = false;  // GGML_WEBGPU_DISABLE: list of features to do without
     bool        no_subgroups       = false;
     bool        no_subgroup_size   = false;

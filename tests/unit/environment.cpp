@@ -9,6 +9,7 @@ namespace test {
 [[maybe_unused]] static const bool chosen = [] {
     setenv("GGML_WEBGPU_ADAPTER", "software", 0);
     setenv("GGML_WEBGPU_VALIDATE", "1", 0);
+    setenv("GGML_WEBGPU_KERNEL_CACHE", "0", 0);
     return true;
 }();
 

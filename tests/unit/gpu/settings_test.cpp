@@ -61,6 +61,29 @@ TEST(settings, features_are_disabled_by_name) {
     EXPECT_FALSE(read->no_subgroups || read->no_packed_dot || read->no_fusion);
 }
 
+TEST(settings, compiled_kernels_are_kept_where_the_platform_keeps_such_things) {
+    struct place {
+        const char * named;
+        const char * xdg;
+        const char * home;
+        const char * folder;
+    };
+    const place cases[] = {
+        { nullptr, "/xdg", "/home/me", "/xdg/ggml-webgpu/kernels" },
+        { nullptr, nullptr, "/home/me", "/home/me/.cache/ggml-webgpu/kernels" },
+        { "", "relative", "/home/me", "/home/me/.cache/ggml-webgpu/kernels" },
+        { nullptr, nullptr, nullptr, "" },
+        { "0", "/xdg", "/home/me", "" },
+        { "/named", "/xdg", "/home/me", "/named" },
+    };
+    for (const place & c : cases) {
+        test::scoped_variable named("GGML_WEBGPU_KERNEL_CACHE", c.named), xdg("XDG_CACHE_HOME", c.xdg), home("HOME", c.home);
+        auto                  read = gpu::read_settings();
+        ASSERT_TRUE(read.ok()) << read.why().text();
+        EXPECT_EQ(read->kernel_cache, c.folder);
+    }
+}
+
 TEST(settings, bytes_take_suffixes) {
     const std::pair<const char *, uint64_t> cases[] = { { "65536", 65536 }, { "64K", 65536 }, { "3M", 3u << 20 }, { "2G", 2ull << 30 } };
     for (const auto & [text, bytes] : cases) {
