@@ -26,7 +26,7 @@ constexpr attention_tuning gpu_tuning = {
     .rows = 16, .threads = 128, .unroll = 4, .octets = 4, .alone = 256, .alone_threads = 512, .groups = 512, .matrix_groups = 256,
 };
 constexpr attention_tuning cpu_tuning = {
-    .rows = 16, .threads = 128, .unroll = 2, .octets = 2, .alone = 0, .alone_threads = 0, .groups = 16, .matrix_groups = 16,
+    .rows = 16, .threads = 128, .unroll = 2, .octets = 2, .alone = 256, .alone_threads = 128, .groups = 16, .matrix_groups = 16,
 };
 
 const attention_tuning & tuning_for(const gpu::capabilities & caps) {
@@ -103,12 +103,12 @@ uint32_t power_of_two_above(uint64_t n) {
 
 // The kernel for a shape, and how its threads are shared out.
 struct kernel_choice {
-    const char *   shader;
-    uint32_t       rows;      // of a workgroup
-    uint32_t       threads;
-    uint32_t       positions; // KV positions at a time
-    uint32_t       lanes;     // threads that share the columns of V
-    uint32_t       team = 0;  // decode: threads that share a row of K
+    const char *   shader    = nullptr;
+    uint32_t       rows      = 0;    // of a workgroup
+    uint32_t       threads   = 0;
+    uint32_t       positions = 0;    // KV positions at a time
+    uint32_t       lanes     = 0;    // threads that share the columns of V
+    uint32_t       team      = 0;    // decode: threads that share a row of K
     uint32_t       result_rows = 0;  // decode: rows of the result put together at once
     bool           alone = false;    // decode: one workgroup takes all positions
     attention_tile tile = {};        // subgroup matrices
@@ -144,7 +144,14 @@ kernel_choice choose_decode(const attention_tuning & tuning, const gpu::capabili
     const uint32_t k_octets = static_cast<uint32_t>(groups_for(a.k->ne[0], 8));
     const uint32_t team     = team_for(caps, k_octets);
     const uint64_t share    = groups_for(k_octets, team);
-    kernel_choice  choice   = { "attention/decode", rows > 4 && share == 1 ? 8u : 4u, tuning.threads, tuning.threads, power_of_two_above(std::max(v_octets, 4u)), team };
+    kernel_choice  choice   = {
+         .shader    = "attention/decode",
+         .rows      = rows > 4 && share == 1 ? 8u : 4u,
+         .threads   = tuning.threads,
+         .positions = tuning.threads,
+         .lanes     = power_of_two_above(std::max(v_octets, 4u)),
+         .team      = team,
+    };
     if (share > 4 || choice.lanes > choice.threads) {
         return {};
     }
@@ -156,7 +163,7 @@ kernel_choice choose_decode(const attention_tuning & tuning, const gpu::capabili
         return decode_bytes(caps, k) <= memory;
     };
     if (kernel_choice alone = choice; a.k->ne[1] <= tuning.alone) {
-        alone.threads   = std::min(tuning.alone_threads, caps.max_threads);
+        alone.threads   = std::min(tuning.alone_threads, power_of_two_below(caps.max_threads));
         alone.positions = std::min(tuning.alone, alone.threads);
         alone.alone     = true;
         if (fits(alone)) {
@@ -175,7 +182,7 @@ kernel_choice choose_kernel(const attention_tuning & tuning, const gpu::capabili
         }
     }
     if (const attention_tile tile = attention_tile_for(caps, a.k, a.v, rows); rows > 8 && a.k->ne[1] > 0 && tile.rows != 0) {
-        return { "attention/matrix", tile.rows, tile.threads, tile.positions, 0, 0, 0, false, tile };
+        return { .shader = "attention/matrix", .rows = tile.rows, .threads = tile.threads, .positions = tile.positions, .tile = tile };
     }
     // No more rows than there are, and than fit into workgroup memory.
     const uint32_t threads   = v_quads > tuning.threads ? 256 : tuning.threads;
@@ -187,7 +194,7 @@ kernel_choice choose_kernel(const attention_tuning & tuning, const gpu::capabili
     if (tile_rows * row_bytes > memory) {
         return {};
     }
-    return { "attention/tile", tile_rows, threads, threads, power_of_two_above(std::max(v_quads, 4u)) };
+    return { .shader = "attention/tile", .rows = tile_rows, .threads = threads, .positions = threads, .lanes = power_of_two_above(std::max(v_quads, 4u)) };
 }
 
 const char * refusal(const ggml_tensor * dst) {
@@ -462,7 +469,7 @@ private:
         s.params.add("first_head", a.first_head).add("first_batch", a.first_batch).add("heads_log2", power_of_two_below(a.all_heads));
         s.params.add("positions", static_cast<uint32_t>(a.q->ne[1])).add("heads", static_cast<uint32_t>(a.q->ne[2]));
         s.params.add("group_heads", shape.group_heads).add("kv_heads", static_cast<uint32_t>(a.k->ne[2])).add("rows", shape.rows);
-        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("split_bits", static_cast<uint32_t>(std::countr_zero(shape.splits))).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles).add("four", 4u).add("tile_rows", shape.kernel.rows);
+        s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("split_bits", static_cast<uint32_t>(std::countr_zero(shape.splits))).add("chunk", shape.chunk).add("row_tiles", shape.row_tiles).add("four", 4u);
         s.params.add("k_octets", static_cast<uint32_t>(groups_for(a.k->ne[0], 8)));
         s.groups = uint64_t(shape.row_tiles) * a.k->ne[2] * a.q->ne[3] * shape.splits;
         return s;

@@ -4,10 +4,6 @@
 #include "codecs/{src1_TYPE}.wgsl" as src1
 #include "matmul/row_quad.wgsl" as src0
 
-fn load_a(row: u32, kq: u32) -> vec4<f32> {
-    return src0_row_quad(row, kq);
-}
-
 fn load_b(column: u32, kq: u32) -> vec4<f32> {
 #if QUADS_B
     return src1_quad(column + 4u * kq, 0u);

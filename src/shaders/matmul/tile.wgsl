@@ -77,7 +77,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #repeat r 4
             var v$r = vec4<f32>();
             if (row + $ru < params.m && kq < params.k_quads) {
-                v$r = load_a(a_start + (row + $ru) * params.src0_nb.y, kq);
+                v$r = src0_row_quad(a_start + (row + $ru) * params.src0_nb.y, kq);
             }
 #end
             let to = 4u * (i % TILE_KQ) * STRIDE_A + i / TILE_KQ;

@@ -9,7 +9,7 @@
 
 fn add_quad(sums: ptr<function, array<f32, SUMS>>, work: vec_work, local: u32, kq: u32) {
 #repeat r ROWS
-    let a0_$r = load_a(row_start(work, local, $ru), kq);
+    let a0_$r = src0_row_quad(row_start(work, local, $ru), kq);
 #if MATRICES == 2
     let a1_$r = up_row_quad(row_start(work, local, $ru), kq);
 #endif

@@ -67,4 +67,23 @@ TEST(attention, scores_may_rise_or_fall_steeply) {
     }
 }
 
+TEST(attention, nothing_to_look_at_gives_zeros) {
+    const test::backend_ref on(ggml_backend_dev_init(test::ggml_device(), nullptr));
+    const test::context_ref context = test::make_context();
+    ggml_tensor *           q       = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, size, 1, heads);
+    ggml_tensor *           k       = ggml_new_tensor_3d(context.get(), GGML_TYPE_F16, size, 0, 1);
+    ggml_tensor *           v       = ggml_new_tensor_3d(context.get(), GGML_TYPE_F16, size, 0, 1);
+    ggml_tensor *           y       = ggml_flash_attn_ext(context.get(), q, k, v, nullptr, 1.0f, 0.0f, 0.0f);
+    ggml_cgraph *           graph   = ggml_new_graph(context.get());
+    ggml_build_forward_expand(graph, y);
+    const test::buffer_ref memory(ggml_backend_alloc_ctx_tensors(context.get(), on.get()));
+
+    std::vector<float> values(ggml_nelements(y), 1.0f);
+    ggml_backend_tensor_set(q, values.data(), 0, ggml_nbytes(q));
+    ggml_backend_tensor_set(y, values.data(), 0, ggml_nbytes(y));
+    ASSERT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(y, values.data(), 0, ggml_nbytes(y));
+    EXPECT_EQ(values, std::vector<float>(values.size(), 0.0f));
+}
+
 }  // namespace
