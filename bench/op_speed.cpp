@@ -64,13 +64,16 @@ static ggml_tensor * mul_mat_id(ggml_context * ctx, const words & w) {
     return ggml_mul_mat_id(ctx, a, b, ids);
 }
 
-// TYPE HEAD_SIZE HEADS KV_HEADS KV TOKENS
+static const char * const causal_mask = "causal mask";
+
+// TYPE HEAD_SIZE HEADS KV_HEADS KV TOKENS, which are the last of KV
 static ggml_tensor * flash_attn_ext(ggml_context * ctx, const words & w) {
     const int64_t size = number(w, 2), kv = number(w, 5), tokens = number(w, 6);
     ggml_tensor * q    = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, size, tokens, number(w, 3));
     ggml_tensor * k    = ggml_new_tensor_3d(ctx, type(w, 1), size, kv, number(w, 4));
     ggml_tensor * v    = ggml_new_tensor_3d(ctx, type(w, 1), size, kv, number(w, 4));
     ggml_tensor * mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, kv, tokens);
+    ggml_set_name(mask, causal_mask);
     return ggml_flash_attn_ext(ctx, q, k, v, mask, 1.0f / std::sqrt(static_cast<float>(size)), 0.0f, 0.0f);
 }
 
@@ -129,7 +132,7 @@ static double bytes(const ggml_tensor * t) {
 }
 
 //
-// values: random, so that nothing is faster than with real ones
+// values: random, so that nothing is faster than with real ones; masks as in a prompt
 //
 
 static std::vector<char> random_values(const ggml_tensor * t, std::mt19937 & random) {
@@ -161,10 +164,27 @@ static std::vector<char> random_values(const ggml_tensor * t, std::mt19937 & ran
     return data;
 }
 
+// Each token sees those before it and itself.
+static std::vector<char> causal_values(const ggml_tensor * mask) {
+    const int64_t     kv = mask->ne[0], tokens = mask->ne[1];
+    std::vector<char> data(ggml_nbytes(mask));
+    auto *            values = reinterpret_cast<ggml_fp16_t *>(data.data());
+    for (int64_t i = 0; i < tokens; i++) {
+        for (int64_t j = 0; j < kv; j++) {
+            values[i * kv + j] = ggml_fp32_to_fp16(j <= kv - tokens + i ? 0.0f : -INFINITY);
+        }
+    }
+    return data;
+}
+
 static void fill(ggml_context * ctx, std::mt19937 & random) {
     std::map<std::pair<ggml_type, int64_t>, std::vector<char>> made;  // by type and size: the copies are alike
     for (ggml_tensor * t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         if (t->op != GGML_OP_NONE) {
+            continue;
+        }
+        if (std::string(t->name) == causal_mask) {
+            ggml_backend_tensor_set(t, causal_values(t).data(), 0, ggml_nbytes(t));
             continue;
         }
         std::vector<char> & data = made[{ t->type, ggml_nelements(t) }];

@@ -18,15 +18,15 @@ struct attention_tuning {
     uint32_t alone;    // decoding: KV positions that one workgroup takes alone, without a merge
     uint32_t alone_threads;
     uint32_t groups;   // workgroups that fill the device
-    uint32_t matrix_groups;  // the same, of subgroup matrices
+    uint32_t matrix_rows;  // rows that fill the device, by subgroup matrices
 };
 
 // Measured; see docs/performance.md.
 constexpr attention_tuning gpu_tuning = {
-    .rows = 16, .threads = 128, .unroll = 4, .octets = 4, .alone = 256, .alone_threads = 512, .groups = 512, .matrix_groups = 256,
+    .rows = 16, .threads = 128, .unroll = 4, .octets = 4, .alone = 256, .alone_threads = 512, .groups = 512, .matrix_rows = 16384,
 };
 constexpr attention_tuning cpu_tuning = {
-    .rows = 16, .threads = 128, .unroll = 2, .octets = 2, .alone = 256, .alone_threads = 128, .groups = 16, .matrix_groups = 16,
+    .rows = 16, .threads = 128, .unroll = 2, .octets = 2, .alone = 256, .alone_threads = 128, .groups = 16, .matrix_rows = 1024,
 };
 
 const attention_tuning & tuning_for(const gpu::capabilities & caps) {
@@ -181,7 +181,7 @@ kernel_choice choose_kernel(const attention_tuning & tuning, const gpu::capabili
             return decode;
         }
     }
-    if (const attention_tile tile = attention_tile_for(caps, a.k, a.v, rows); rows > 8 && a.k->ne[1] > 0 && tile.rows != 0) {
+    if (const attention_tile tile = attention_tile_for(caps, a.k, a.v, rows, uint32_t(a.q->ne[1])); rows > 8 && a.k->ne[1] > 0 && tile.rows != 0) {
         return { .shader = "attention/matrix", .rows = tile.rows, .threads = tile.threads, .positions = tile.positions, .tile = tile };
     }
     // No more rows than there are, and than fit into workgroup memory.
@@ -287,7 +287,7 @@ private:
         s.row_tiles       = static_cast<uint32_t>(groups_for(s.rows, s.kernel.rows));
 
         const uint64_t units = uint64_t(s.row_tiles) * a.k->ne[2] * a.q->ne[3] * segments;
-        const uint32_t groups = s.kernel.tile.rows != 0 ? tuning_.matrix_groups : tuning_.groups;
+        const uint32_t groups = s.kernel.tile.rows != 0 ? tuning_.matrix_rows / s.kernel.tile.rows : tuning_.groups;
         s.splits = std::min(power_of_two_below(std::max<uint64_t>(groups / units, 1)), power_of_two_below(std::max(kv / s.kernel.positions, 1u)));
         s.splits = s.kernel.alone ? 1 : s.splits;
         while (s.splits > 1 && partial_bytes(a, segments * s.splits) > caps_.max_binding) {
@@ -433,10 +433,15 @@ private:
     step look_step(const attention & a, const work_shape & shape, uint32_t words) const {
         const uint32_t masks = a.mask->ne[2] == 1 ? 1 : static_cast<uint32_t>(a.k->ne[2]);
         step           s;
-        s.kernel = gpu::kernel_name("attention/look").threads(16 * shape.kernel.positions / 4);
+        s.kernel = gpu::kernel_name("attention/look").threads(std::max(256u, 2 * shape.kernel.positions));
         s.kernel.define("ROWS", shape.kernel.rows).define("POSITIONS", shape.kernel.positions);
-        s.operands = { bind("mask", a.mask) };
-        s.params.add("mask_nb", nb(a.mask)).add("mask_ne", ne(a.mask)).add("mask_quads", uint32_t(quads(a.mask)));
+        operand mask = bind("mask", a.mask);
+        if (octets(a.mask)) {
+            s.kernel.define("MASK_OCTETS");
+            mask.wide = true;
+        }
+        s.operands = { mask };
+        s.params.add("mask_nb", nb(a.mask)).add("mask_ne", ne(a.mask));
         s.params.add("first_head", a.first_head).add("first_batch", a.first_batch).add("group_heads", shape.group_heads).add("rows", shape.rows);
         s.params.add("kv", static_cast<uint32_t>(a.k->ne[1])).add("row_tiles", shape.row_tiles).add("masks", masks).add("visible_words", words);
         s.groups = uint64_t(words) * shape.row_tiles * masks * (a.mask->ne[3] == 1 ? 1 : a.q->ne[3]);

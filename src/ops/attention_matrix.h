@@ -16,9 +16,11 @@ struct attention_tile {
     uint32_t k_chunk, k_chunks;         // columns of K that are in workgroup memory at a time, and how often
     uint32_t v_chunk, v_chunks;
     bool     queries_in_registers;
+    bool     one_tile;  // K and V take turns in workgroup memory
 };
 
-attention_tile attention_tile_for(const gpu::capabilities & caps, const ggml_tensor * k, const ggml_tensor * v, uint32_t rows);
+// For `rows` rows, those of `tokens` query positions, of each KV head.
+attention_tile attention_tile_for(const gpu::capabilities & caps, const ggml_tensor * k, const ggml_tensor * v, uint32_t rows, uint32_t tokens);
 
 gpu::kernel_name attention_kernel(const attention_tile & tile, const ggml_tensor * k, const ggml_tensor * v);
 

@@ -1,6 +1,7 @@
 // A chunk of self_CHUNK columns of a tile of K or V, in units of eight halves: rows of f16 that start on multiples of 16 bytes, made
 // by matmul/pack.wgsl or lying so in memory.
 const self_CHUNK_OCTETS = self_CHUNK / 8u;
+const self_STRIDE       = self_CHUNK + 8u;  // the padding spreads rows over the banks
 
 // Unit `unit` of chunk `chunk` of the tile from position `base` on; zeros past the row's end. Positions past the last repeat it.
 fn self_fetch(start: u32, base: u32, chunk: u32, unit: u32) -> vec4<u32> {
@@ -12,7 +13,22 @@ fn self_fetch(start: u32, base: u32, chunk: u32, unit: u32) -> vec4<u32> {
     return self_quad_word((params.self_offset >> 4u) + start + position * params.self_nb.y + octet);
 }
 
-// Where it goes in workgroup memory.
-fn self_place(unit: u32, stride: u32) -> u32 {
-    return unit / self_CHUNK_OCTETS * stride + unit % self_CHUNK_OCTETS * 8u;
+// Puts it into `self_tile`.
+fn self_put(unit: u32, words: vec4<u32>) {
+    if (POSITIONS * self_CHUNK_OCTETS % WORKGROUP != 0u && unit >= POSITIONS * self_CHUNK_OCTETS) {
+        return;
+    }
+    let at = unit / self_CHUNK_OCTETS * self_STRIDE + unit % self_CHUNK_OCTETS * 8u;
+    let v0 = bitcast<vec2<f16>>(words.x);
+    let v1 = bitcast<vec2<f16>>(words.y);
+    let v2 = bitcast<vec2<f16>>(words.z);
+    let v3 = bitcast<vec2<f16>>(words.w);
+    self_tile[at]      = v0.x;
+    self_tile[at + 1u] = v0.y;
+    self_tile[at + 2u] = v1.x;
+    self_tile[at + 3u] = v1.y;
+    self_tile[at + 4u] = v2.x;
+    self_tile[at + 5u] = v2.y;
+    self_tile[at + 6u] = v3.x;
+    self_tile[at + 7u] = v3.y;
 }

@@ -1,7 +1,11 @@
 // Attention for many query rows by subgroup matrices (MAT_M x MAT_N x MAT_K, f16 to f32). A workgroup takes ROWS rows and walks over
-// the visible tiles of POSITIONS KV positions of its split. Tiles of K, then V, go through workgroup memory in chunks of columns, the
-// next chunk being fetched into registers while the present one is used. SUBGROUPS_M x SUBGROUPS_N subgroups share the scores and the
+// the visible tiles of POSITIONS KV positions of its split. Tiles of K and V go through workgroup memory in chunks of columns; what
+// comes next is fetched into registers while the present one is used. SUBGROUPS_M x SUBGROUPS_N subgroups share the scores and the
 // columns of V; each has FRAGMENTS matrices of rows. Scores pass through workgroup memory in f32 and come back as weights in f16.
+//
+// While K and V have one chunk each, a tile takes two steps with a barrier after each: products (the last tile's weights with V, then
+// this one's Q with K), and weights. In the latter V of this tile and K of the next take their places, since no product reads them.
+// With ONE_TILE K and V take turns in the same memory, and K's first chunk has to wait for the products with V like all others.
 #include "lib/grid.wgsl"
 #include "attention/work.wgsl"
 #include "attention/result.wgsl"
@@ -9,16 +13,29 @@
 #include "attention/chunk.wgsl" as k
 #include "attention/chunk.wgsl" as v
 
+#if ONE_TILE
+#define k_tile tile
+#define v_tile tile
+var<workgroup> tile: array<f16, POSITIONS * max(k_STRIDE, v_STRIDE)>;
+#else
+var<workgroup> k_tile: array<f16, POSITIONS * k_STRIDE>;
+var<workgroup> v_tile: array<f16, POSITIONS * v_STRIDE>;
+#endif
+
 const SUBGROUP_COUNT = SUBGROUPS_M * SUBGROUPS_N;
 const LANES          = WORKGROUP / ROWS;  // threads that share a row of scores, every LANESth quad each
 const SCORE_COLUMNS  = POSITIONS / SUBGROUPS_N;  // of a subgroup
 const VALUE_COLUMNS  = v_CHUNK / SUBGROUPS_N;
 
 // Strides; the padding spreads rows over the banks.
-const TILE_STRIDE   = max(k_CHUNK, v_CHUNK) + 8u;
 const SCORE_STRIDE  = POSITIONS + 8u;
 const WEIGHT_STRIDE = POSITIONS + 8u;
 const QUERY_STRIDE  = k_CHUNK * k_CHUNKS + 8u;
+
+// What else lies in a row of scores, after them.
+const ROW_KEEP = POSITIONS;       // what is left of the row's sums after its reference score rose
+const ROW_MAX  = POSITIONS + 1u;
+const ROW_SUM  = POSITIONS + 2u;
 
 // Scores count in powers of two.
 const LOG2_E = 1.4426950408889634;
@@ -28,38 +45,16 @@ const SLACK = 12.0;
 
 var<workgroup> scores: array<f32, ROWS * SCORE_STRIDE>;
 var<workgroup> weights: array<f16, ROWS * WEIGHT_STRIDE>;
-#if QUERIES_IN_REGISTERS
-#define QUERIES tiles
-var<workgroup> tiles: array<f16, max(ROWS, POSITIONS) * TILE_STRIDE>;  // Q's chunks too, at first
-#else
-#define QUERIES queries
-var<workgroup> tiles: array<f16, POSITIONS * TILE_STRIDE>;
+#if !QUERIES_IN_REGISTERS
 var<workgroup> queries: array<f16, ROWS * QUERY_STRIDE>;
 #endif
-var<workgroup> row_keep: array<f32, ROWS>;    // what is left of a row's sums after its reference score rose
-var<workgroup> row_max: array<f32, ROWS>;
-var<workgroup> row_sum: array<f32, ROWS>;
 var<workgroup> rescaling: array<u32, SUBGROUP_COUNT>;
 
-fn put(at: u32, words: vec4<u32>) {
-    let v0 = bitcast<vec2<f16>>(words.x);
-    let v1 = bitcast<vec2<f16>>(words.y);
-    let v2 = bitcast<vec2<f16>>(words.z);
-    let v3 = bitcast<vec2<f16>>(words.w);
-    tiles[at]      = v0.x;
-    tiles[at + 1u] = v0.y;
-    tiles[at + 2u] = v1.x;
-    tiles[at + 3u] = v1.y;
-    tiles[at + 4u] = v2.x;
-    tiles[at + 5u] = v2.y;
-    tiles[at + 6u] = v3.x;
-    tiles[at + 7u] = v3.y;
-}
-
-// Octet `octet` of chunk `chunk` of a row of Q, zeros past its end.
-fn query_octet(start: u32, chunk: u32, octet: u32) -> mat2x4<f32> {
-    let o = chunk * (k_CHUNK / 8u) + octet;
-    if (octet >= k_CHUNK / 8u || o >= K_OCTETS) {
+// Octet `octet` of part `part` of chunk `chunk` of a row of Q, zeros past its end. A part has POSITIONS columns.
+fn query_octet(start: u32, chunk: u32, part: u32, octet: u32) -> mat2x4<f32> {
+    let within = part * (POSITIONS / 8u) + octet;
+    let o      = chunk * (k_CHUNK / 8u) + within;
+    if (octet >= POSITIONS / 8u || within >= k_CHUNK / 8u || o >= K_OCTETS) {
         return mat2x4<f32>();
     }
     return q_row_octet(start, o);
@@ -70,10 +65,18 @@ fn largest(x: mat2x4<f32>) -> f32 {
     return max(max(m.x, m.y), max(m.z, m.w));
 }
 
-fn put_query(at: u32, x: mat2x4<f32>) {
+fn put_query(r: u32, chunk: u32, part: u32, octet: u32, x: mat2x4<f32>) {
+#if QUERIES_IN_REGISTERS
+    let at = r * WEIGHT_STRIDE + 8u * octet;
     for (var i = 0u; i < 8u; i++) {
-        QUERIES[at + i] = f16(x[i / 4u][i % 4u]);
+        weights[at + i] = f16(x[i / 4u][i % 4u]);
     }
+#else
+    let at = r * QUERY_STRIDE + chunk * k_CHUNK + part * POSITIONS + 8u * octet;
+    for (var i = 0u; i < 8u; i++) {
+        queries[at + i] = f16(x[i / 4u][i % 4u]);
+    }
+#endif
 }
 
 // Scores of one thread's quads of a row, with softcap, mask and the end of the KV positions: in place, in powers of two.
@@ -107,7 +110,7 @@ fn store_columns(w: Work, chunk: u32, first: u32, local: u32) {
         let at     = r * SCORE_STRIDE + part;
         if (within < VALUE_COLUMNS && column < v_SIZE && w.first_row + r < params.rows) {
             let sums = vec4<f32>(scores[at], scores[at + 1u], scores[at + 2u], scores[at + 3u]);
-            store_result(w, w.first_row + r, column / 4u, sums, row_max[r], row_sum[r]);
+            store_result(w, w.first_row + r, column / 4u, sums, scores[r * SCORE_STRIDE + ROW_MAX], scores[r * SCORE_STRIDE + ROW_SUM]);
         }
     }
 }
@@ -130,19 +133,21 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let row    = clamped_row(w, r);
 
     // The first tile of K is on its way before Q is needed.
-    var next = next_visible(first_visible(w), w, local);
-    var base = next.tile * POSITIONS;
+    var here = next_visible(first_visible(w), w, local);
+    var base = here.tile * POSITIONS;
 #repeat i k_LOADS
-    var k_next_$i = k_fetch(w.k, base, 0u, local + $iu * WORKGROUP);
+    var k_$i = k_fetch(w.k, base, 0u, local + $iu * WORKGROUP);
 #end
 
     // Q in f16, each row divided by the power of two that brings it near 1.
     let start = q_start(w, row);
     var most  = 0.0;
 #repeat c k_CHUNKS
+#repeat h QUERY_PARTS
 #repeat i QUERY_LOADS
-    let x_$c_$i = query_octet(start, $cu, share + $iu * LANES);
-    most = max(most, largest(x_$c_$i));
+    let x_$c_$h_$i = query_octet(start, $cu, $hu, share + $iu * LANES);
+    most = max(most, largest(x_$c_$h_$i));
+#end
 #end
 #end
     for (var step = 1u; step < LANES; step *= 2u) {
@@ -150,27 +155,42 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     }
     let exponent = i32((bitcast<u32>(most) >> 23u) & 0xffu) - 127;
     let power    = select(f32(clamp(exponent, -100, 100)), 0.0, exponent == 128);  // infinities and NaN stay as they are
-    let factor   = params.scale * exp2(power);
+    let shrink   = sign(params.scale) * exp2(-power);
+    let factor   = abs(params.scale) * exp2(power);  // not negative, so that the highest product has the highest score
 #repeat c k_CHUNKS
+#repeat h QUERY_PARTS
 #repeat i QUERY_LOADS
-    if (share + $iu * LANES < k_CHUNK / 8u) {
-#if QUERIES_IN_REGISTERS
-        put_query(r * TILE_STRIDE + 8u * (share + $iu * LANES), exp2(-power) * x_$c_$i);
-#else
-        put_query(r * QUERY_STRIDE + $cu * k_CHUNK + 8u * (share + $iu * LANES), exp2(-power) * x_$c_$i);
-#endif
+    if (share + $iu * LANES < POSITIONS / 8u && $hu * POSITIONS + 8u * (share + $iu * LANES) < k_CHUNK) {
+        put_query(r, $cu, $hu, share + $iu * LANES, shrink * x_$c_$h_$i);
     }
 #end
 #if QUERIES_IN_REGISTERS
     workgroupBarrier();
 #repeat i FRAGMENTS
-#repeat s k_CHUNK / MAT_K
-    let q_$i_$c_$s = subgroupMatrixLoad<subgroup_matrix_left<f16, MAT_K, MAT_M>>(&tiles, (sub_row + $iu * MAT_M) * TILE_STRIDE + $su * MAT_K, false, TILE_STRIDE);
+#repeat s POSITIONS / MAT_K
+#if $h * POSITIONS + $s * MAT_K < k_CHUNK
+    let q_$i_$c_$h_$s = subgroupMatrixLoad<subgroup_matrix_left<f16, MAT_K, MAT_M>>(&weights, (sub_row + $iu * MAT_M) * WEIGHT_STRIDE + $su * MAT_K, false, WEIGHT_STRIDE);
+#endif
 #end
 #end
     workgroupBarrier();
 #endif
 #end
+#end
+
+    // K's first chunk takes its place, and what follows is on its way.
+    var next      = next_visible(here, w, local);
+    var next_base = select(base, next.tile * POSITIONS, next.found);
+#if !ONE_TILE
+#repeat i k_LOADS
+    k_put(local + $iu * WORKGROUP, k_$i);
+    k_$i = k_fetch(w.k, select(next_base, base, k_CHUNKS > 1u), 1u % k_CHUNKS, local + $iu * WORKGROUP);
+#end
+#endif
+#repeat i v_LOADS
+    var v_$i = v_fetch(w.v, base, 0u, local + $iu * WORKGROUP);
+#end
+    workgroupBarrier();
 
     var highest = MASKED;  // the reference score of the row's weights
     var sum     = 0.0;     // of this thread's weights
@@ -181,9 +201,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
 #end
 #end
-    while (next.found) {
-        let partly = next.partly;
-
+    while (here.found) {
         // Scores. (A declaration alone would keep the last tile's: it is zero only once.)
 #repeat i FRAGMENTS
 #repeat j POSITIONS / MAT_N / SUBGROUPS_N
@@ -191,26 +209,25 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
 #end
 #repeat c k_CHUNKS
+#if $c > 0 || ONE_TILE
+        workgroupBarrier();
 #repeat i k_LOADS
-        put(k_place(local + $iu * WORKGROUP, TILE_STRIDE), k_next_$i);
+        k_put(local + $iu * WORKGROUP, k_$i);
+        k_$i = k_fetch(w.k, select(next_base, base, $cu + 1u < k_CHUNKS), ($cu + 1u) % k_CHUNKS, local + $iu * WORKGROUP);
 #end
         workgroupBarrier();
-#if $c + 1 < k_CHUNKS
-#repeat i k_LOADS
-        k_next_$i = k_fetch(w.k, base, $cu + 1u, local + $iu * WORKGROUP);
-#end
-#else
-#repeat i v_LOADS
-        var v_next_$i = v_fetch(w.v, base, 0u, local + $iu * WORKGROUP);
-#end
 #endif
 #if QUERIES_IN_REGISTERS
-#repeat s k_CHUNK / MAT_K
+#repeat h QUERY_PARTS
+#repeat s POSITIONS / MAT_K
+#if $h * POSITIONS + $s * MAT_K < k_CHUNK
 #repeat j POSITIONS / MAT_N / SUBGROUPS_N
-        let k_$c_$s_$j = subgroupMatrixLoad<subgroup_matrix_right<f16, MAT_N, MAT_K>>(&tiles, (sub_column * SCORE_COLUMNS + $ju * MAT_N) * TILE_STRIDE + $su * MAT_K, true, TILE_STRIDE);
+        let k_$c_$h_$s_$j = subgroupMatrixLoad<subgroup_matrix_right<f16, MAT_N, MAT_K>>(&k_tile, (sub_column * SCORE_COLUMNS + $ju * MAT_N) * k_STRIDE + $hu * POSITIONS + $su * MAT_K, true, k_STRIDE);
 #repeat i FRAGMENTS
-        s_$i_$j = subgroupMatrixMultiplyAccumulate(q_$i_$c_$s, k_$c_$s_$j, s_$i_$j);
+        s_$i_$j = subgroupMatrixMultiplyAccumulate(q_$i_$c_$h_$s, k_$c_$h_$s_$j, s_$i_$j);
 #end
+#end
+#endif
 #end
 #end
 #else
@@ -219,42 +236,48 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
             let q_$i = subgroupMatrixLoad<subgroup_matrix_left<f16, MAT_K, MAT_M>>(&queries, (sub_row + $iu * MAT_M) * QUERY_STRIDE + $cu * k_CHUNK + d, false, QUERY_STRIDE);
 #end
 #repeat j POSITIONS / MAT_N / SUBGROUPS_N
-            let k_$j = subgroupMatrixLoad<subgroup_matrix_right<f16, MAT_N, MAT_K>>(&tiles, (sub_column * SCORE_COLUMNS + $ju * MAT_N) * TILE_STRIDE + d, true, TILE_STRIDE);
+            let keys_$j = subgroupMatrixLoad<subgroup_matrix_right<f16, MAT_N, MAT_K>>(&k_tile, (sub_column * SCORE_COLUMNS + $ju * MAT_N) * k_STRIDE + d, true, k_STRIDE);
 #repeat i FRAGMENTS
-            s_$i_$j = subgroupMatrixMultiplyAccumulate(q_$i, k_$j, s_$i_$j);
+            s_$i_$j = subgroupMatrixMultiplyAccumulate(q_$i, keys_$j, s_$i_$j);
 #end
 #end
         }
 #endif
-#if $c + 1 == k_CHUNKS
+#end
 #repeat i FRAGMENTS
 #repeat j POSITIONS / MAT_N / SUBGROUPS_N
         subgroupMatrixStore(&scores, (sub_row + $iu * MAT_M) * SCORE_STRIDE + sub_column * SCORE_COLUMNS + $ju * MAT_N, s_$i_$j, false, SCORE_STRIDE);
 #end
 #end
-#endif
         workgroupBarrier();
-#end
+
+        // No product is under way: V, and K of the next tile, take their places.
 #repeat i v_LOADS
-        put(v_place(local + $iu * WORKGROUP, TILE_STRIDE), v_next_$i);
+        v_put(local + $iu * WORKGROUP, v_$i);
 #end
+#if !ONE_TILE
+#repeat i k_LOADS
+        k_put(local + $iu * WORKGROUP, k_$i);
+#end
+#endif
 
         // Weights.
         let at = r * SCORE_STRIDE + 4u * share;
         var f  = factor * LOG2_E;
-        if (partly || params.softcap != 0.0) {
+        if (here.partly || params.softcap != 0.0) {
             finish_scores(w, row, at, base + 4u * share, factor);
             f = 1.0;
         }
         most = MASKED;
 #repeat i POSITIONS / 4 * ROWS / WORKGROUP
         let at_$i = at + $iu * 4u * LANES;
-        let s_$i  = f * vec4<f32>(scores[at_$i], scores[at_$i + 1u], scores[at_$i + 2u], scores[at_$i + 3u]);
+        let s_$i  = vec4<f32>(scores[at_$i], scores[at_$i + 1u], scores[at_$i + 2u], scores[at_$i + 3u]);
         most = max(most, max(max(s_$i.x, s_$i.y), max(s_$i.z, s_$i.w)));
 #end
         for (var step = 1u; step < LANES; step *= 2u) {
             most = max(most, subgroupShuffleXor(most, step));
         }
+        most *= f;
         var keep = 1.0;
         var rose = false;
         if (most > highest + SLACK) {
@@ -264,7 +287,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
             sum *= keep;
         }
         if (share == 0u) {
-            row_keep[r] = keep;
+            scores[r * SCORE_STRIDE + ROW_KEEP] = keep;
         }
         let rescale = subgroupAny(rose);
         if (lane == 0u) {
@@ -273,7 +296,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         // No score is near MASKED / 2, so the weights of a row that has seen none yet are 0.
         let reference = max(highest, 0.5 * MASKED);
 #repeat i POSITIONS / 4 * ROWS / WORKGROUP
-        let p_$i = exp2(s_$i - reference);
+        let p_$i = exp2(fma(s_$i, vec4<f32>(f), vec4<f32>(-reference)));
         sum += (p_$i.x + p_$i.y) + (p_$i.z + p_$i.w);
         let to_$i = r * WEIGHT_STRIDE + 4u * (share + $iu * LANES);
         weights[to_$i]      = f16(p_$i.x);
@@ -296,7 +319,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
             // As many columns as there is room for.
             workgroupBarrier();
             for (var i = local; i < ROWS * POSITIONS; i += WORKGROUP) {
-                scores[i / POSITIONS * SCORE_STRIDE + i % POSITIONS] *= row_keep[i / POSITIONS];
+                scores[i / POSITIONS * SCORE_STRIDE + i % POSITIONS] *= scores[i / POSITIONS * SCORE_STRIDE + ROW_KEEP];
             }
             workgroupBarrier();
 #repeat h $j + 1
@@ -312,47 +335,54 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
         }
 
-        // Sums of V. The last tile fetches its own K again: no branch, nothing out of bounds.
-        next = next_visible(next, w, local);
-        let values = base;
-        base = select(base, next.tile * POSITIONS, next.found);
-#repeat c v_CHUNKS
-#if $c + 1 < v_CHUNKS
+        // What comes next is on its way while products are made. What follows the last tile fetches that one again: no branch,
+        // nothing out of bounds.
+        let after      = next_visible(next, w, local);
+        let after_base = select(next_base, after.tile * POSITIONS, after.found);
 #repeat i v_LOADS
-        v_next_$i = v_fetch(w.v, values, $cu + 1u, local + $iu * WORKGROUP);
+        v_$i = v_fetch(w.v, select(next_base, base, v_CHUNKS > 1u), 1u % v_CHUNKS, local + $iu * WORKGROUP);
 #end
-#else
+#if !ONE_TILE
 #repeat i k_LOADS
-        k_next_$i = k_fetch(w.k, base, 0u, local + $iu * WORKGROUP);
+        k_$i = k_fetch(w.k, select(after_base, next_base, k_CHUNKS > 1u), 1u % k_CHUNKS, local + $iu * WORKGROUP);
 #end
+#endif
+
+        // Sums of V.
+#repeat c v_CHUNKS
+#if $c > 0
+        workgroupBarrier();
+#repeat i v_LOADS
+        v_put(local + $iu * WORKGROUP, v_$i);
+        v_$i = v_fetch(w.v, select(next_base, base, $cu + 1u < v_CHUNKS), ($cu + 1u) % v_CHUNKS, local + $iu * WORKGROUP);
+#end
+        workgroupBarrier();
 #endif
         for (var p = 0u; p < POSITIONS; p += MAT_K) {
 #repeat i FRAGMENTS
             let p_$i = subgroupMatrixLoad<subgroup_matrix_left<f16, MAT_K, MAT_M>>(&weights, (sub_row + $iu * MAT_M) * WEIGHT_STRIDE + p, false, WEIGHT_STRIDE);
 #end
 #repeat j v_CHUNK / MAT_N / SUBGROUPS_N
-            let v_$j = subgroupMatrixLoad<subgroup_matrix_right<f16, MAT_N, MAT_K>>(&tiles, p * TILE_STRIDE + sub_column * VALUE_COLUMNS + $ju * MAT_N, false, TILE_STRIDE);
+            let values_$j = subgroupMatrixLoad<subgroup_matrix_right<f16, MAT_N, MAT_K>>(&v_tile, p * v_STRIDE + sub_column * VALUE_COLUMNS + $ju * MAT_N, false, v_STRIDE);
 #repeat i FRAGMENTS
-            o_$c_$i_$j = subgroupMatrixMultiplyAccumulate(p_$i, v_$j, o_$c_$i_$j);
+            o_$c_$i_$j = subgroupMatrixMultiplyAccumulate(p_$i, values_$j, o_$c_$i_$j);
 #end
 #end
         }
-        workgroupBarrier();
-#if $c + 1 < v_CHUNKS
-#repeat i v_LOADS
-        put(v_place(local + $iu * WORKGROUP, TILE_STRIDE), v_next_$i);
 #end
-        workgroupBarrier();
-#endif
-#end
+
+        here      = next;
+        base      = next_base;
+        next      = after;
+        next_base = after_base;
     }
 
     for (var step = 1u; step < LANES; step *= 2u) {
         sum += subgroupShuffleXor(sum, step);
     }
     if (share == 0u) {
-        row_max[r] = select(LN_2 * highest, MASKED, highest == MASKED);
-        row_sum[r] = sum;
+        scores[r * SCORE_STRIDE + ROW_MAX] = select(LN_2 * highest, MASKED, highest == MASKED);
+        scores[r * SCORE_STRIDE + ROW_SUM] = sum;
     }
 #repeat c v_CHUNKS
 #repeat j v_CHUNK / MAT_N / SUBGROUPS_N
