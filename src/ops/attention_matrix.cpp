@@ -58,7 +58,8 @@ uint32_t memory_of(const attention_tile & t) {
     return tiles + scores + (t.queries_in_registers ? 0 : t.rows * (t.k_chunk * t.k_chunks + 8) * 2) + (t.subgroups_m * t.subgroups_n + 1) * 4;
 }
 
-attention_tile cut(const gpu::matrix_config & matrix, const tile_layout & layout, const gpu::capabilities & caps, uint32_t k_size, uint32_t v_size) {
+attention_tile cut(const gpu::matrix_config & matrix, const tile_layout & layout, const gpu::capabilities & caps, uint32_t k_size, uint32_t v_size,
+                   bool one_tile) {
     attention_tile t{};
     t.rows        = layout.subgroups_m * layout.fragments * matrix.m;
     t.positions   = layout.columns * matrix.n;
@@ -77,7 +78,7 @@ attention_tile cut(const gpu::matrix_config & matrix, const tile_layout & layout
     const uint32_t steps   = t.k_chunk * t.k_chunks / matrix.k;
     const uint32_t words   = layout.fragments * steps * matrix.m * matrix.k / 2 / caps.subgroup_max;
     t.queries_in_registers = words <= most_query_words && steps <= unrolling_for(caps).most_query_steps;
-    t.one_tile             = memory_of(t) > caps.workgroup_memory;
+    t.one_tile             = one_tile;
     return t;
 }
 
@@ -114,11 +115,13 @@ attention_tile attention_tile_for(const gpu::capabilities & caps, const ggml_ten
     // Under a causal mask the last rows see twice as much as most. In a context not much longer than the prompt a device would wait for
     // the few workgroups that have them, so it takes smaller ones.
     const bool deep = k->ne[1] >= 2 * int64_t(tokens);
-    for (const tile_layout & layout : layouts) {
-        const attention_tile t             = cut(*matrix, layout, caps, uint32_t(k->ne[0]), uint32_t(v->ne[0]));
-        const bool           half_would_do = t.rows >= 2 * rows && &layout != std::end(layouts) - 1;
-        if (!half_would_do && (deep || !layout.deep) && works(t, caps, layout)) {
-            return t;
+    for (const bool one_tile : { false, true }) {
+        for (const tile_layout & layout : layouts) {
+            const attention_tile t             = cut(*matrix, layout, caps, uint32_t(k->ne[0]), uint32_t(v->ne[0]), one_tile);
+            const bool           half_would_do = t.rows >= 2 * rows && &layout != std::end(layouts) - 1;
+            if (!half_would_do && (deep || !layout.deep) && works(t, caps, layout)) {
+                return t;
+            }
         }
     }
     return {};

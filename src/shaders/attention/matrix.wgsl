@@ -10,12 +10,14 @@
 #include "attention/work.wgsl"
 #include "attention/result.wgsl"
 #include "attention/visible.wgsl"
+#if ONE_TILE
+#define k_tile tile
+#define v_tile tile
+#endif
 #include "attention/chunk.wgsl" as k
 #include "attention/chunk.wgsl" as v
 
 #if ONE_TILE
-#define k_tile tile
-#define v_tile tile
 var<workgroup> tile: array<f16, POSITIONS * max(k_STRIDE, v_STRIDE)>;
 #else
 var<workgroup> k_tile: array<f16, POSITIONS * k_STRIDE>;
