@@ -13,6 +13,7 @@ namespace ops {
 // The tiled kernel: 8 x 8 values a thread, so 64 x 64 tiles are made by 64 threads, from 16 x (68 + 68) x 4 bytes of workgroup
 // memory.
 static constexpr uint32_t tile_m = 64, tile_n = 64, tile_k = 16;
+static constexpr uint32_t tile_threads = tile_m / 8 * tile_n / 8;
 
 static bool is_weight(ggml_type type) {
     return is_float(type) || is_block(type);
@@ -54,10 +55,12 @@ static void describe_operands(step & s, const ggml_tensor * src0, const ggml_ten
 static step tile_step(const ggml_tensor * dst) {
     step s;
     s.kernel = gpu::kernel_name("matmul/tile")
-                   .threads(tile_m / 8 * tile_n / 8)
+                   .threads(tile_threads)
                    .define("TILE_M", tile_m)
                    .define("TILE_N", tile_n)
-                   .define("TILE_K", tile_k);
+                   .define("TILE_K", tile_k)
+                   .define("UNITS_A", tile_m / 4 * tile_k / 4 / tile_threads)
+                   .define("UNITS_B", tile_n / 4 * tile_k / 4 / tile_threads);
     describe_operands(s, dst->src[0], dst->src[1], dst);
     return s;
 }
@@ -101,11 +104,23 @@ static bool few_pairs(const ggml_tensor * dst) {
     return pairs <= 4 * int64_t(window_of(dst, dst->src[0], 2).whole) || pairs <= matvec_columns;
 }
 
+step route_step(const ggml_tensor * dst, const table_window & experts, const operand & routes) {
+    const ggml_tensor * ids   = dst->src[2];
+    const uint32_t      slots = static_cast<uint32_t>(dst->ne[1]);
+    const uint32_t      pairs = slots * static_cast<uint32_t>(dst->ne[2]);
+    step                route;
+    route.kernel   = gpu::kernel_name("matmul/route").threads(256);
+    route.operands = { bind("ids", ids), routes, bind_fault() };
+    route.params.add("first_expert", experts.begin).add("all_experts", experts.whole);
+    route.params.add("pairs", pairs).add("slots", slots).add("capacity", pairs).add("op", static_cast<uint32_t>(dst->op)).add("ids_nb", nb(ids));
+    route.groups = experts.n;
+    return route;
+}
+
 // dst[m, slot, token] = src0[k, m, ids[slot, token]]^T src1[k, slot % slots of src1, token]
 plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const ggml_tensor * src0 = dst->src[0];
     const ggml_tensor * src1 = dst->src[1];
-    const ggml_tensor * ids  = dst->src[2];
     if (const char * why = refusal(src0, src1, dst)) {
         return unsupported("%s (%s x %s)", why, ggml_type_name(src0->type), ggml_type_name(src1->type));
     }
@@ -118,18 +133,14 @@ plan plan_mul_mat_id(const gpu::capabilities & caps, const ggml_tensor * dst) {
     if (few_pairs(dst)) {
         return plan_matvec_id(caps, dst);
     }
+    if (const matrix_shape shape = matrix_shape_by_expert(caps, dst); shape.tile_m != 0) {
+        return plan_matrix_product_by_expert(shape, dst, experts);
+    }
 
     plan           p;
     const uint64_t routes_bytes = uint64_t(experts.n) * (1 + pairs) * sizeof(uint32_t);
     p.scratch                   = routes_bytes;
-
-    step route;
-    route.kernel   = gpu::kernel_name("matmul/route").threads(64);
-    route.operands = { bind("ids", ids), bind_scratch("routes", 0, routes_bytes), bind_fault() };
-    route.params.add("first_expert", experts.begin).add("all_experts", experts.whole);
-    route.params.add("pairs", pairs).add("slots", slots).add("capacity", pairs).add("op", static_cast<uint32_t>(dst->op)).add("ids_nb", nb(ids));
-    route.groups = experts.n;
-
+    step           route        = route_step(dst, experts, bind_scratch("routes", 0, routes_bytes));
     step           product      = tile_step(dst);
     const uint64_t row_tiles    = groups_for(m, tile_m);
     const uint64_t column_tiles = groups_for(pairs, tile_n);

@@ -1,5 +1,6 @@
 #include "ops/matrix.h"
 
+#include "ops/matmul.h"
 #include "ops/matvec.h"
 
 #include <algorithm>
@@ -44,6 +45,7 @@ static constexpr uint32_t table_rounds   = 8;  // times unit_threads / 4 units, 
 static constexpr uint32_t column_threads = 256;
 static constexpr uint32_t column_loads   = 4;
 static constexpr uint32_t sum_threads    = 256;
+static constexpr uint32_t route_threads  = 256;
 
 // Weights are decoded in slabs of rows of at most this many bytes of f16, so that a large output layer needs no copy of itself.
 static constexpr uint64_t largest_slab = 128u << 20;
@@ -62,6 +64,14 @@ const gpu::matrix_config * best_matrix(const gpu::capabilities & caps) {
     }
     return best;
 }
+
+// What products by expert read besides the weights.
+struct expert_columns {
+    operand  b, factors, routes;
+    uint32_t experts, pairs;
+    uint32_t tiles;  // at most
+    uint64_t end;    // of their scratch memory
+};
 
 // Rows in scratch memory: whole tiles, and few different strides, since each is a kernel of its own.
 static uint64_t packed_stride(uint64_t k, uint32_t tile_k) {
@@ -84,8 +94,9 @@ static matrix_shape cut(const gpu::matrix_config & matrix, const matrix_tiling &
     return s;
 }
 
-static bool works(const matrix_shape & s, const gpu::capabilities & caps) {
-    const uint32_t memory = (s.tile_m + s.tile_n) * (s.tile_k + 8) * 2 + s.subgroups_m * s.subgroups_n * s.mat_m * s.mat_n * 4;
+static bool works(const matrix_shape & s, const gpu::capabilities & caps, bool by_expert) {
+    const uint32_t columns = by_expert ? s.tile_n * 8 + 12 : 0;  // which they are and where they go
+    const uint32_t memory = (s.tile_m + s.tile_n) * (s.tile_k + 8) * 2 + s.subgroups_m * s.subgroups_n * s.mat_m * s.mat_n * 4 + columns;
     const uint32_t pairs  = s.tile_k / 4;
     // The kernel's threads load whole rows, all the same number.
     return memory <= caps.workgroup_memory && s.threads <= caps.max_threads && s.threads % pairs == 0 && s.tile_m % (s.threads / pairs) == 0 &&
@@ -93,38 +104,62 @@ static bool works(const matrix_shape & s, const gpu::capabilities & caps) {
 }
 
 // The widest tiling that works and wastes no half of its columns.
-static matrix_shape shape_of_tiles(const gpu::capabilities & caps, const gpu::matrix_config & matrix, const matrix_tuning & tuning, const ggml_tensor * dst) {
+static matrix_shape shape_of_tiles(const gpu::capabilities & caps, const gpu::matrix_config & matrix, const matrix_tuning & tuning, uint64_t columns,
+                                   bool by_expert) {
     for (const matrix_tiling & tiling : tuning.tilings) {
         const matrix_shape s         = cut(matrix, tiling, caps.subgroup_max);
         const bool         narrowest = &tiling == &tuning.tilings.back();
-        if ((narrowest || dst->ne[1] > s.tile_n / 2) && works(s, caps)) {
+        if ((narrowest || columns > s.tile_n / 2) && works(s, caps, by_expert)) {
             return s;
         }
     }
     return {};
 }
 
-matrix_shape matrix_shape_for(const gpu::capabilities & caps, const ggml_tensor * dst) {
-    const ggml_tensor *        src0   = dst->src[0];
+// For `columns` columns, on average if they are those of an expert.
+static matrix_shape shape_for(const gpu::capabilities & caps, const ggml_tensor * src0, uint64_t columns, bool by_expert) {
     const gpu::matrix_config * matrix = best_matrix(caps);
     // f32 would lose digits in f16; narrow products cannot fill a tile.
     const bool eligible = src0->type == GGML_TYPE_F16 || src0->type == GGML_TYPE_BF16 || is_block(src0->type);
-    if (matrix == nullptr || caps.subgroup_min != caps.subgroup_max || !eligible || dst->ne[1] <= 8 || dst->ne[0] < 32 || src0->ne[0] < 32) {
+    if (matrix == nullptr || caps.subgroup_min != caps.subgroup_max || !eligible || src0->ne[1] < 32 || src0->ne[0] < 32) {
         return {};
     }
     const matrix_tuning & tuning = caps.type == gpu::capabilities::kind::software ? cpu_tuning : gpu_tuning;
-    matrix_shape          s      = shape_of_tiles(caps, *matrix, tuning, dst);
+    matrix_shape          s      = shape_of_tiles(caps, *matrix, tuning, columns, by_expert);
     if (s.tile_m == 0) {
         return {};
     }
     s.k      = packed_stride(static_cast<uint64_t>(src0->ne[0]), s.tile_k);
     s.groups = tuning.groups;
     s.share  = tuning.share;
+    s.slab   = std::min(largest_slab, caps.max_binding);
+    return s;
+}
+
+matrix_shape matrix_shape_for(const gpu::capabilities & caps, const ggml_tensor * dst) {
+    const ggml_tensor * src0 = dst->src[0];
+    if (dst->ne[1] <= 8) {
+        return {};
+    }
+    const matrix_shape s = shape_for(caps, src0, static_cast<uint64_t>(dst->ne[1]), false);
+    if (s.tile_m == 0) {
+        return {};
+    }
     // All scratch operands must fit a binding.
     const uint64_t columns = align_up(static_cast<uint64_t>(dst->ne[1]), s.tile_n) * static_cast<uint64_t>(dst->ne[2] * dst->ne[3]);
     const uint64_t least   = 2 * s.k * s.tile_m * static_cast<uint64_t>(src0->ne[2] * src0->ne[3]);
-    s.slab                 = std::min(largest_slab, caps.max_binding);
     return 2 * s.k * columns <= caps.max_binding && least <= s.slab ? s : matrix_shape{};
+}
+
+matrix_shape matrix_shape_by_expert(const gpu::capabilities & caps, const ggml_tensor * dst) {
+    const ggml_tensor * src0  = dst->src[0];
+    const uint64_t      pairs = static_cast<uint64_t>(dst->ne[1] * dst->ne[2]);
+    const matrix_shape  s     = shape_for(caps, src0, pairs / window_of(dst, src0, 2).whole, true);
+    if (s.tile_m == 0) {
+        return {};
+    }
+    const uint64_t columns = static_cast<uint64_t>(dst->src[1]->ne[1] * dst->src[1]->ne[2]);
+    return 2 * s.k * columns <= caps.max_binding && 2 * s.k * s.tile_m <= s.slab ? s : matrix_shape{};
 }
 
 //
@@ -208,6 +243,59 @@ static bool lies_in_tiles(const matrix_shape & shape, const ggml_tensor * src0) 
            src0->nb[1] % 8 == 0 && src0->nb[2] % 8 == 0 && src0->nb[3] % 8 == 0 && reinterpret_cast<uintptr_t>(src0->data) % 8 == 0;
 }
 
+// Where weights lie in f16: in place, or in scratch memory from `at` on, so many rows of all matrices at a time.
+struct weight_layout {
+    bool     in_place;
+    bool     scaled;  // bf16 has the range of f32
+    uint64_t rows, at, factors_at, end;
+};
+
+static weight_layout layout_of(const matrix_shape & shape, const ggml_tensor * src0, uint64_t at) {
+    const uint64_t m        = static_cast<uint64_t>(src0->ne[1]);
+    const uint64_t matrices = static_cast<uint64_t>(src0->ne[2] * src0->ne[3]);
+    const uint64_t room     = shape.slab / (2 * shape.k * matrices) / shape.tile_m * shape.tile_m;
+    weight_layout  w{};
+    w.in_place   = lies_in_tiles(shape, src0);
+    w.scaled     = src0->type == GGML_TYPE_BF16;
+    w.rows       = w.in_place ? m : std::min(room, align_up(m, shape.tile_m));
+    w.at         = at;
+    w.factors_at = align_up(at + (w.in_place ? 0 : w.rows * shape.k * matrices * 2), 256);
+    w.end        = align_up(w.factors_at + (w.scaled ? w.rows * matrices * 4 : 0), 256);
+    return w;
+}
+
+// Rows of the weights as the product reads them; strides in units of four halves.
+struct weight_slab {
+    operand  a, row_factors;
+    uint32_t rows, nb2, nb3;
+};
+
+// Appends what brings rows [first, first + rows) of src0 to f16, if anything does.
+static weight_slab bring_slab(plan & p, const matrix_shape & shape, const weight_layout & layout, const ggml_tensor * src0, uint64_t first, uint32_t rows) {
+    const uint64_t matrices = static_cast<uint64_t>(src0->ne[2] * src0->ne[3]);
+    const packed   weights  = { align_up(rows, shape.tile_m), shape.k, matrices };
+    weight_slab    slab     = {
+               .a           = bind("a", src0),
+               .row_factors = bind_scratch("row_factors", layout.factors_at, weights.rows * matrices * 4),
+               .rows        = static_cast<uint32_t>(weights.rows),
+               .nb2         = static_cast<uint32_t>(src0->nb[2] / 8),
+               .nb3         = static_cast<uint32_t>(src0->nb[3] / 8),
+    };
+    if (!layout.in_place) {
+        ggml_tensor & part = p.slices.emplace_back(*src0);
+        part.ne[1]         = rows;
+        part.data          = static_cast<char *>(src0->data) + first * src0->nb[1];
+        operand factors    = slab.row_factors;
+        factors.name       = "factors";
+        p.steps.push_back(layout.scaled ? pack_scaled(&part, weights, layout.at, factors) : pack_rows(&part, weights, layout.at));
+        slab.a   = bind_scratch("a", layout.at, weights.bytes());
+        slab.nb2 = static_cast<uint32_t>(shape.k / 4 * weights.rows);
+        slab.nb3 = slab.nb2 * static_cast<uint32_t>(src0->ne[2]);
+    }
+    slab.a.pairs = true;
+    return slab;
+}
+
 static gpu::kernel_name product_kernel(const matrix_shape & shape, uint64_t a_stride, uint64_t b_stride) {
     gpu::kernel_name name("matmul/matrix");
     name.threads(shape.threads).define("USES_MATRIX");
@@ -288,33 +376,13 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
     p.steps.push_back(pack_scaled(src1, columns, 0, factors));
     p.steps.back().prepares = true;
 
-    const bool     in_place = lies_in_tiles(shape, src0);
-    const uint64_t matrices = static_cast<uint64_t>(src0->ne[2] * src0->ne[3]);
-    const uint64_t row_room = shape.slab / (2 * shape.k * matrices) / shape.tile_m * shape.tile_m;
-    const uint64_t slab     = in_place ? m : std::min(row_room, align_up(m, shape.tile_m));
-    const bool     scaled   = src0->type == GGML_TYPE_BF16;  // its range is that of f32
-    const uint64_t row_factors_at = align_up(weights_at + (in_place ? 0 : slab * shape.k * matrices * 2), 256);
-    const uint64_t parts_at       = align_up(row_factors_at + (scaled ? slab * matrices * 4 : 0), 256);
-    p.scratch                     = parts_at;
+    const weight_layout layout   = layout_of(shape, src0, weights_at);
+    const uint64_t      parts_at = layout.end;
+    p.scratch                    = parts_at;
 
-    for (uint64_t first = 0; first < m; first += slab) {
-        const uint32_t rows    = static_cast<uint32_t>(std::min(slab, m - first));
-        const packed   weights = { align_up(rows, shape.tile_m), shape.k, matrices };
-        operand        a       = bind("a", src0);
-        operand        row_factors = bind_scratch("row_factors", row_factors_at, weights.rows * matrices * 4);
-        uint32_t       a_nb2 = static_cast<uint32_t>(src0->nb[2] / 8), a_nb3 = static_cast<uint32_t>(src0->nb[3] / 8);
-        if (!in_place) {
-            ggml_tensor & part = p.slices.emplace_back(*src0);
-            part.ne[1]         = rows;
-            part.data          = static_cast<char *>(src0->data) + first * src0->nb[1];
-            operand to = row_factors;
-            to.name    = "factors";
-            p.steps.push_back(scaled ? pack_scaled(&part, weights, weights_at, to) : pack_rows(&part, weights, weights_at));
-            a     = bind_scratch("a", weights_at, weights.bytes());
-            a_nb2 = static_cast<uint32_t>(shape.k / 4 * weights.rows);
-            a_nb3 = a_nb2 * static_cast<uint32_t>(src0->ne[2]);
-        }
-        a.pairs = true;
+    for (uint64_t first = 0; first < m; first += layout.rows) {
+        const uint32_t    rows    = static_cast<uint32_t>(std::min(layout.rows, m - first));
+        const weight_slab weights = bring_slab(p, shape, layout, src0, first, rows);
 
         for (const row_part & part : parts_of(shape, rows, k_tiles, n * batches, across * batches)) {
             const uint32_t to      = static_cast<uint32_t>(first) + part.first;
@@ -324,21 +392,21 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
             operand        partial = bind_scratch("dst", parts_at, bytes);
             const bool     split   = part.splits > 1;
             step           product;
-            product.kernel   = product_kernel(shape, in_place ? src0->nb[1] / 2 : shape.k, shape.k);
-            product.operands = { a, bind_pairs("b", 0, columns), factors, split ? partial : bind("dst", dst) };
+            product.kernel   = product_kernel(shape, layout.in_place ? src0->nb[1] / 2 : shape.k, shape.k);
+            product.operands = { weights.a, bind_pairs("b", 0, columns), factors, split ? partial : bind("dst", dst) };
             product.operands.back().floats = true;
-            if (scaled) {
+            if (layout.scaled) {
                 product.kernel.define("ROW_FACTORS");
-                product.operands.push_back(row_factors);
+                product.operands.push_back(weights.row_factors);
             }
 
             gpu::params & values = product.params;
             values.add("dst_nb", split ? ops::shape{ 1, part.rows, part.rows * n, part.rows * n * static_cast<uint32_t>(dst->ne[2]) } : nb(dst));
-            values.add("first_row", split ? 0u : to).add("a_row", part.first).add("a_nb2", a_nb2).add("a_nb3", a_nb3);
+            values.add("first_row", split ? 0u : to).add("a_row", part.first).add("a_nb2", weights.nb2).add("a_nb3", weights.nb3);
             values.add("split_nb", count).add("splits", part.splits).add("k_tiles", k_tiles);
             values.add("k_share", static_cast<uint32_t>(groups_for(k_tiles, part.splits)));
             values.add("m", part.rows).add("n", n).add("b_rows", static_cast<uint32_t>(columns.rows));
-            values.add("a_rows", static_cast<uint32_t>(weights.rows)).add("a_matrices2", static_cast<uint32_t>(src0->ne[2]));
+            values.add("a_rows", weights.rows).add("a_matrices2", static_cast<uint32_t>(src0->ne[2]));
             values.add("batches2", static_cast<uint32_t>(dst->ne[2])).add("repeat2", static_cast<uint32_t>(src1->ne[2] / src0->ne[2]));
             values.add("repeat3", static_cast<uint32_t>(src1->ne[3] / src0->ne[3]));
             const uint64_t row_tiles = groups_for(part.rows, shape.tile_m);
@@ -352,6 +420,75 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
                 p.steps.push_back(sum_step(dst, partial, part.splits, part.rows, to));
             }
         }
+    }
+    return p;
+}
+
+// Appends the steps that bring weights to f16 and multiply, for experts [begin, begin + src0->ne[2]).
+static void add_experts(plan & p, const matrix_shape & shape, const ggml_tensor * dst, const ggml_tensor * src0, uint32_t begin, const expert_columns & columns) {
+    const uint64_t      m      = static_cast<uint64_t>(src0->ne[1]);
+    const weight_layout layout = layout_of(shape, src0, columns.end);
+    p.scratch                  = std::max(p.scratch, layout.end);
+    for (uint64_t first = 0; first < m; first += layout.rows) {
+        const uint32_t    rows    = static_cast<uint32_t>(std::min(layout.rows, m - first));
+        const weight_slab weights = bring_slab(p, shape, layout, src0, first, rows);
+        step              product;
+        product.kernel = product_kernel(shape, layout.in_place ? src0->nb[1] / 2 : shape.k, shape.k);
+        product.kernel.define("ID");
+        product.operands = { weights.a, columns.b, columns.factors, bind("dst", dst), columns.routes };
+        if (layout.scaled) {
+            product.kernel.define("ROW_FACTORS");
+            product.operands.push_back(weights.row_factors);
+        }
+        const uint32_t row_tiles = static_cast<uint32_t>(groups_for(rows, shape.tile_m));
+        gpu::params &  values    = product.params;
+        values.add("dst_nb", nb(dst)).add("first_row", static_cast<uint32_t>(first)).add("m", rows).add("row_tiles", row_tiles);
+        values.add("a_nb2", weights.nb2).add("a_rows", weights.rows).add("k_tiles", static_cast<uint32_t>(groups_for(src0->ne[0], shape.tile_k)));
+        values.add("slots", static_cast<uint32_t>(dst->ne[1])).add("src1_slots", static_cast<uint32_t>(dst->src[1]->ne[1]));
+        values.add("experts", columns.experts).add("capacity", columns.pairs);
+        values.add("first_expert", begin).add("last_expert", begin + static_cast<uint32_t>(src0->ne[2]) - 1);
+        product.groups = uint64_t(row_tiles) * columns.tiles;
+        p.steps.push_back(std::move(product));
+    }
+}
+
+plan plan_matrix_product_by_expert(const matrix_shape & shape, const ggml_tensor * dst, const table_window & experts) {
+    plan                p;
+    const ggml_tensor * src0  = dst->src[0];
+    const ggml_tensor * src1  = dst->src[1];
+    const uint32_t      pairs = static_cast<uint32_t>(dst->ne[1] * dst->ne[2]);
+
+    // Scratch: the columns as they come, their factors, the routes with their tiles, then weights.
+    const packed   packed_columns = { static_cast<uint64_t>(src1->ne[1]), shape.k, static_cast<uint64_t>(src1->ne[2]) };
+    const uint64_t factors_at     = align_up(packed_columns.bytes(), 256);
+    const uint64_t factor_bytes   = packed_columns.rows * packed_columns.matrices * 4;
+    const uint64_t routes_at      = align_up(factors_at + factor_bytes, 256);
+    const uint32_t most_tiles     = pairs / shape.tile_n + std::min(experts.n, pairs);
+    const uint64_t routes_bytes   = (uint64_t(experts.n) * (1 + pairs) + 1 + 2 * uint64_t(most_tiles)) * 4;
+    expert_columns columns        = {
+               .b       = bind_pairs("b", 0, packed_columns),
+               .factors = bind_scratch("factors", factors_at, factor_bytes),
+               .routes  = bind_scratch("routes", routes_at, routes_bytes),
+               .experts = experts.n,
+               .pairs   = pairs,
+               .tiles   = most_tiles,
+               .end     = align_up(routes_at + routes_bytes, 256),
+    };
+    p.steps.push_back(pack_scaled(src1, packed_columns, 0, columns.factors));
+    p.steps.back().prepares = true;
+    p.steps.push_back(route_step(dst, experts, columns.routes));
+    step tiles;
+    tiles.kernel   = gpu::kernel_name("matmul/route_tiles").threads(route_threads);
+    tiles.operands = { columns.routes };
+    tiles.params.add("experts", experts.n).add("capacity", pairs).add("columns", shape.tile_n);
+    tiles.groups = 1;
+    p.steps.push_back(std::move(tiles));
+
+    // As many experts at a time as have a tile of rows each in a slab.
+    const int64_t at_once = std::max<int64_t>(1, static_cast<int64_t>(shape.slab / (2 * shape.k * shape.tile_m)));
+    for (int64_t begin = 0; begin < src0->ne[2]; begin += at_once) {
+        const int64_t end = std::min(begin + at_once, src0->ne[2]);
+        add_experts(p, shape, dst, part_of(src0, 2, begin, end, p.slices), static_cast<uint32_t>(begin), columns);
     }
     return p;
 }

@@ -1,7 +1,8 @@
-// MUL_MAT by subgroup matrices: src0 and src1 are brought to f16 in whole tiles, then multiplied with f32 sums.
+// MUL_MAT and MUL_MAT_ID by subgroup matrices: src0 and src1 are brought to f16 in whole tiles, then multiplied with f32 sums.
 #pragma once
 
 #include "ops/plan.h"
+#include "ops/split.h"
 
 namespace ops {
 
@@ -32,5 +33,9 @@ step pack_rows(const ggml_tensor * src, const packed & to, uint64_t scratch_at);
 
 matrix_shape matrix_shape_for(const gpu::capabilities & caps, const ggml_tensor * dst);
 plan         plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst);
+
+// The same for MUL_MAT_ID: tiles have columns of one expert.
+matrix_shape matrix_shape_by_expert(const gpu::capabilities & caps, const ggml_tensor * dst);
+plan         plan_matrix_product_by_expert(const matrix_shape & shape, const ggml_tensor * dst, const table_window & experts);
 
 }  // namespace ops

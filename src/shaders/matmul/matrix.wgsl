@@ -1,7 +1,8 @@
 // Products by subgroup matrices (MAT_M x MAT_N x MAT_K, f16 to f32). A workgroup makes TILE_M x TILE_N values, over all of k or
 // a share of it; each of its subgroups makes FRAGMENTS_M x FRAGMENTS_N matrices of them. a and b are f16 rows along k, whole tiles,
 // made by the pack kernels or lying so in memory; the next tiles are fetched into registers while the present ones are used.
-// Shapes, strides and the order of things follow measurements: docs/performance.md.
+// Shapes, strides and the order of things follow measurements: docs/performance.md. With ID a tile's columns are (slot, token) pairs
+// of one expert, as listed by matmul/route.wgsl and matmul/route_tiles.wgsl.
 #include "lib/grid.wgsl"
 #include "codecs/f32.wgsl" as dst
 
@@ -14,6 +15,40 @@ const PANEL        = 8u;
 var<workgroup> tiles: array<f16, (TILE_M + TILE_N) * STRIDE>;
 var<workgroup> results: array<f32, SUBGROUP_COUNT * MAT_M * MAT_N>;
 var<workgroup> scaled: array<u32, SUBGROUP_COUNT>;
+#if ID
+struct Tile {
+    expert: u32,
+    first_column: u32,  // in the expert's list
+    columns: u32,       // of the expert
+}
+var<workgroup> shared_tile: Tile;
+var<workgroup> sources: array<u32, TILE_N>;  // of the tile's columns: their number in b
+var<workgroup> targets: array<u32, TILE_N>;  // where they start in dst
+
+// Tile `t` of all experts' columns; one without columns past the last.
+fn tile_of(t: u32) -> Tile {
+    let counts = params.routes_offset >> 2u;
+    let tiles  = counts + params.experts * (1u + params.capacity);
+    if (t >= routes_word(tiles)) {
+        return Tile();
+    }
+    let expert = routes_word(tiles + 1u + 2u * t);
+    return Tile(expert, routes_word(tiles + 2u + 2u * t), routes_word(counts + expert));
+}
+
+// Columns past the last repeat it; they are not stored.
+fn find_columns(tile: Tile, local: u32) {
+    let list = (params.routes_offset >> 2u) + params.experts + tile.expert * params.capacity;
+    for (var c = local; c < TILE_N; c += WORKGROUP) {
+        let pair  = routes_word(list + min(tile.first_column + c, tile.columns - 1u));
+        let slot  = pair % params.slots;
+        let token = pair / params.slots;
+        sources[c] = token * params.src1_slots + slot % params.src1_slots;
+        targets[c] = token * params.dst_nb.z + slot * params.dst_nb.y;
+    }
+    workgroupBarrier();
+}
+#endif
 
 fn put(at: u32, words: vec2<u32>) {
     let v0 = bitcast<vec2<f16>>(words.x);
@@ -66,6 +101,28 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     if (group >= params.groups) {
         return;
     }
+#if ID
+    if (local == 0u) {
+        shared_tile = tile_of(group / params.row_tiles);
+    }
+    let tile = workgroupUniformLoad(&shared_tile);
+    if (tile.columns == 0u || tile.expert < params.first_expert || tile.expert > params.last_expert) {
+        return;
+    }
+    find_columns(tile, local);
+    let first_row    = group % params.row_tiles * TILE_M;
+    let first_column = tile.first_column;
+    let first_k      = 0u;
+    let last_k       = params.k_tiles - 1u;
+    let expert       = tile.expert - params.first_expert;
+    let first_factor = expert * params.a_rows;
+
+    // In vec2 words.
+    let a_from = (params.a_offset >> 3u) + expert * params.a_nb2 + (first_row + local / PAIRS) * A_STRIDE + local % PAIRS;
+#repeat i LOADS_B
+    let b_from_$i = (params.b_offset >> 3u) + sources[local / PAIRS + $iu * ROWS_AT_ONCE] * B_STRIDE + local % PAIRS;
+#end
+#else
     // Workgroups that run at the same time share tiles: they go down panels of PANEL tiles of columns.
     let share        = group / params.tiles;
     let tile         = group % params.tiles;
@@ -87,6 +144,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let a_from = (params.a_offset >> 3u) + (i2 / params.repeat2) * params.a_nb2 + (i3 / params.repeat3) * params.a_nb3
                + (params.a_row + first_row + local / PAIRS) * A_STRIDE + local % PAIRS;
     let b_from = (params.b_offset >> 3u) + (batch * params.b_rows + first_column + local / PAIRS) * B_STRIDE + local % PAIRS;
+#endif
     let put_at = (local / PAIRS) * STRIDE + (local % PAIRS) * 4u;
 
     let sub_row    = (subgroup % SUBGROUPS_M) * FRAGMENTS_M * MAT_M;
@@ -101,7 +159,11 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     var a_next_$i = a_pair_word(a_from + first_k * PAIRS + $iu * ROWS_AT_ONCE * A_STRIDE);
 #end
 #repeat i LOADS_B
+#if ID
+    var b_next_$i = b_pair_word(b_from_$i + first_k * PAIRS);
+#else
     var b_next_$i = b_pair_word(b_from + first_k * PAIRS + $iu * ROWS_AT_ONCE * B_STRIDE);
+#endif
 #end
 #if dst_FLOATS
     let as_it_is = first_row + TILE_M <= params.m && first_column + TILE_N <= params.n &&
@@ -121,7 +183,11 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         a_next_$i = a_pair_word(a_from + ahead + $iu * ROWS_AT_ONCE * A_STRIDE);
 #end
 #repeat i LOADS_B
+#if ID
+        b_next_$i = b_pair_word(b_from_$i + ahead);
+#else
         b_next_$i = b_pair_word(b_from + ahead + $iu * ROWS_AT_ONCE * B_STRIDE);
+#endif
 #end
         for (var k = 0u; k < TILE_K; k += MAT_K) {
 #repeat i FRAGMENTS_M
@@ -137,7 +203,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         workgroupBarrier();
     }
 
+#if !ID
     let d_start = split * params.split_nb + i2 * params.dst_nb.z + i3 * params.dst_nb.w;
+#endif
 #if dst_FLOATS
     if (as_it_is) {
         let to = (params.dst_offset >> 2u) + d_start + (first_column + sub_column) * params.dst_nb.y + params.first_row + first_row + sub_row;
@@ -156,10 +224,20 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     workgroupBarrier();
     for (var e = lane; e < MAT_M * MAT_N; e += lanes) {
         let row    = first_row + sub_row + $iu * MAT_M + e % MAT_M;
-        let column = first_column + sub_column + $ju * MAT_N + e / MAT_M;
-        if (row < params.m && column < params.n) {
-            let factor = factor_of(batch * params.b_rows + column) * row_factor_of(first_factor + row);
-            dst_store(d_start + column * params.dst_nb.y + params.first_row + row, results[staged + e] * factor);
+        let within = sub_column + $ju * MAT_N + e / MAT_M;
+        let column = first_column + within;
+#if ID
+        let n      = tile.columns;
+        let from_b = sources[within];
+        let to     = targets[within];
+#else
+        let n      = params.n;
+        let from_b = batch * params.b_rows + column;
+        let to     = d_start + column * params.dst_nb.y;
+#endif
+        if (row < params.m && column < n) {
+            let factor = factor_of(from_b) * row_factor_of(first_factor + row);
+            dst_store(to + params.first_row + row, results[staged + e] * factor);
         }
     }
     workgroupBarrier();

@@ -3,6 +3,8 @@
 #include "lib/grid.wgsl"
 #include "lib/fault.wgsl"
 
+#define AT_ONCE 4  // loads in flight
+
 var<workgroup> taken: atomic<u32>;
 
 @compute @workgroup_size(WORKGROUP)
@@ -12,13 +14,18 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         return;
     }
     let routes = params.routes_offset >> 2u;
-    for (var pair = local; pair < params.pairs; pair += WORKGROUP) {
-        let chosen = ids_word((params.ids_offset >> 2u) + (pair % params.slots) * params.ids_nb.x + (pair / params.slots) * params.ids_nb.y);
-        if (chosen == params.first_expert + expert) {
-            routes_set_word(routes + params.groups + expert * params.capacity + atomicAdd(&taken, 1u), pair);
-        } else if (chosen >= params.all_experts) {
+    for (var first = local; first < params.pairs; first += AT_ONCE * WORKGROUP) {
+#repeat i AT_ONCE
+        let pair_$i   = min(first + $iu * WORKGROUP, params.pairs - 1u);
+        let chosen_$i = ids_word((params.ids_offset >> 2u) + (pair_$i % params.slots) * params.ids_nb.x + (pair_$i / params.slots) * params.ids_nb.y);
+#end
+#repeat i AT_ONCE
+        if (chosen_$i >= params.all_experts) {
             raise_fault();
+        } else if (chosen_$i == params.first_expert + expert && first + $iu * WORKGROUP < params.pairs) {
+            routes_set_word(routes + params.groups + expert * params.capacity + atomicAdd(&taken, 1u), pair_$i);
         }
+#end
     }
     workgroupBarrier();
     if (local == 0u) {

@@ -1,6 +1,7 @@
 // Products with many columns: a workgroup makes TILE_M rows by TILE_N columns from tiles of src0 and src1 in workgroup memory, a thread
-// four rows of the tile's upper half and four of the lower, by as many columns: so a subgroup reads neighbouring words. With ID the columns of a tile are (slot, token) pairs routed to one expert,
-// listed by matmul/route.wgsl.
+// four rows of the tile's upper half and four of the lower, by as many columns: so a subgroup reads neighbouring words. The next tiles
+// are fetched into registers while the present ones are used. With ID the columns of a tile are (slot, token) pairs routed to one
+// expert, listed by matmul/route.wgsl.
 #include "lib/grid.wgsl"
 #include "matmul/operands.wgsl"
 #include "codecs/f32.wgsl" as dst
@@ -17,6 +18,21 @@ var<workgroup> b_tile: array<vec4<f32>, TILE_K * STRIDE_B>;
 #if ID
 var<workgroup> n_routed: u32;
 #endif
+
+// A unit's rows, transposed.
+fn put_a(unit: u32, v0: vec4<f32>, v1: vec4<f32>, v2: vec4<f32>, v3: vec4<f32>) {
+    let to = 4u * (unit % TILE_KQ) * STRIDE_A + unit / TILE_KQ;
+#repeat j 4
+    a_tile[to + $ju * STRIDE_A] = vec4<f32>(v0[$j], v1[$j], v2[$j], v3[$j]);
+#end
+}
+
+fn put_b(unit: u32, v0: vec4<f32>, v1: vec4<f32>, v2: vec4<f32>, v3: vec4<f32>) {
+    let to = 4u * (unit % TILE_KQ) * STRIDE_B + unit / TILE_KQ;
+#repeat j 4
+    b_tile[to + $ju * STRIDE_B] = vec4<f32>(v0[$j], v1[$j], v2[$j], v3[$j]);
+#end
+}
 
 fn store_rows(to: u32, first: u32, v: vec4<f32>) {
 #repeat r 4
@@ -64,60 +80,75 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let row_quad    = local % (ROWS4 / 2u);
     let column_quad = local / (ROWS4 / 2u);
 
+    // What it fetches: for each of its units a quad of k of four rows, or columns. Those past the last repeat it; they are not stored.
+#repeat i UNITS_A
+#repeat r 4
+    let from_a$i_$r = a_start + min(first_row + 4u * ((local + $iu * WORKGROUP) / TILE_KQ) + $ru, params.m - 1u) * params.src0_nb.y;
+#end
+#end
+#repeat i UNITS_B
+#repeat c 4
+    let column$i_$c = min(first_column + 4u * ((local + $iu * WORKGROUP) / TILE_KQ) + $cu, n - 1u);
+#if ID
+    let pair$i_$c   = routes_word((params.routes_offset >> 2u) + list + column$i_$c);
+    let from_b$i_$c = ((pair$i_$c % params.slots) % params.src1_slots) * params.src1_nb.y + (pair$i_$c / params.slots) * params.src1_nb.z;
+#else
+    let from_b$i_$c = b_start + column$i_$c * params.src1_nb.y;
+#endif
+#end
+#end
+
 #repeat h 2
 #repeat c 4
     var low$h_$c  = vec4<f32>(); // of column c of half h, rows of the lower half
     var high$h_$c = vec4<f32>();
 #end
 #end
-    for (var first_kq = 0u; first_kq < params.k_quads; first_kq += TILE_KQ) {
-        for (var i = local; i < ROWS4 * TILE_KQ; i += WORKGROUP) {
-            let row = first_row + 4u * (i / TILE_KQ);
-            let kq  = first_kq + i % TILE_KQ;
+    for (var first_kq = 0u; ; first_kq += TILE_KQ) {
+#repeat i UNITS_A
 #repeat r 4
-            var v$r = vec4<f32>();
-            if (row + $ru < params.m && kq < params.k_quads) {
-                v$r = src0_row_quad(a_start + (row + $ru) * params.src0_nb.y, kq);
-            }
+        var a$i_$r = vec4<f32>();
 #end
-            let to = 4u * (i % TILE_KQ) * STRIDE_A + i / TILE_KQ;
-#repeat j 4
-            a_tile[to + $ju * STRIDE_A] = vec4<f32>(v0[$j], v1[$j], v2[$j], v3[$j]);
+        if (first_kq + (local + $iu * WORKGROUP) % TILE_KQ < params.k_quads) {
+#repeat r 4
+            a$i_$r = src0_row_quad(from_a$i_$r, first_kq + (local + $iu * WORKGROUP) % TILE_KQ);
 #end
         }
-        for (var i = local; i < COLUMNS4 * TILE_KQ; i += WORKGROUP) {
-            let column = first_column + 4u * (i / TILE_KQ);
-            let kq     = first_kq + i % TILE_KQ;
+#end
+#repeat i UNITS_B
 #repeat c 4
-            var v$c = vec4<f32>();
-            if (column + $cu < n && kq < params.k_quads) {
-#if ID
-                let pair  = routes_word((params.routes_offset >> 2u) + list + column + $cu);
-                let start = ((pair % params.slots) % params.src1_slots) * params.src1_nb.y + (pair / params.slots) * params.src1_nb.z;
-                v$c = load_b(start, kq);
-#else
-                v$c = load_b(b_start + (column + $cu) * params.src1_nb.y, kq);
-#endif
-            }
+        var b$i_$c = vec4<f32>();
 #end
-            let to = 4u * (i % TILE_KQ) * STRIDE_B + i / TILE_KQ;
-#repeat j 4
-            b_tile[to + $ju * STRIDE_B] = vec4<f32>(v0[$j], v1[$j], v2[$j], v3[$j]);
+        if (first_kq + (local + $iu * WORKGROUP) % TILE_KQ < params.k_quads) {
+#repeat c 4
+            b$i_$c = load_b(from_b$i_$c, first_kq + (local + $iu * WORKGROUP) % TILE_KQ);
 #end
         }
-        workgroupBarrier();
-        for (var k = 0u; k < TILE_K; k++) {
-            let a_low  = a_tile[k * STRIDE_A + row_quad];
-            let a_high = a_tile[k * STRIDE_A + row_quad + ROWS4 / 2u];
-            let b0     = b_tile[k * STRIDE_B + column_quad];
-            let b1     = b_tile[k * STRIDE_B + column_quad + COLUMNS4 / 2u];
+#end
+        if (first_kq != 0u) {
+            for (var k = 0u; k < TILE_K; k++) {
+                let a_low  = a_tile[k * STRIDE_A + row_quad];
+                let a_high = a_tile[k * STRIDE_A + row_quad + ROWS4 / 2u];
+                let b0     = b_tile[k * STRIDE_B + column_quad];
+                let b1     = b_tile[k * STRIDE_B + column_quad + COLUMNS4 / 2u];
 #repeat h 2
 #repeat c 4
-            low$h_$c += a_low * b$h[$c];
-            high$h_$c += a_high * b$h[$c];
+                low$h_$c += a_low * b$h[$c];
+                high$h_$c += a_high * b$h[$c];
 #end
 #end
+            }
         }
+        workgroupBarrier();
+        if (first_kq >= params.k_quads) {
+            break;
+        }
+#repeat i UNITS_A
+        put_a(local + $iu * WORKGROUP, a$i_0, a$i_1, a$i_2, a$i_3);
+#end
+#repeat i UNITS_B
+        put_b(local + $iu * WORKGROUP, b$i_0, b$i_1, b$i_2, b$i_3);
+#end
         workgroupBarrier();
     }
 
