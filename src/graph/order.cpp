@@ -68,8 +68,9 @@ public:
                 }
             }
             // Else a result could lie where the one before it had its source.
+            ggml_tensor * last = gated(group);
             for (const size_t member : group) {
-                keep_sources(nodes_[member], nodes_[group.back()], keep);
+                keep_sources(nodes_[member], last, keep);
             }
         }
         return std::move(order_);
@@ -81,6 +82,20 @@ private:
         const bool with_next = nodes_[i]->op == GGML_OP_RMS_NORM && i + 1 < nodes_.size() && nodes_[i + 1]->op == GGML_OP_MUL && !placed_[i + 1] &&
                                (nodes_[i + 1]->src[0] == nodes_[i] || nodes_[i + 1]->src[1] == nodes_[i]);
         return i + (with_next ? 2 : 1);
+    }
+
+    // The last of the group: the unit that gates its products, if one follows, since they may be made in one dispatch (ops/fusion.h).
+    ggml_tensor * gated(const std::vector<size_t> & group) const {
+        const bool products = nodes_[group.front()]->op == GGML_OP_MUL_MAT || nodes_[group.front()]->op == GGML_OP_MUL_MAT_ID;
+        const auto made     = [&](const ggml_tensor * root) {
+            return std::any_of(group.begin(), group.end(), [&](size_t member) { return nodes_[member] == root; });
+        };
+        for (size_t j = group.back() + 1; products && j < std::min(group.back() + reach, nodes_.size()); j++) {
+            if (nodes_[j]->op == GGML_OP_GLU && made(root_of(nodes_[j]->src[0]))) {
+                return nodes_[j];
+            }
+        }
+        return nodes_[group.back()];
     }
 
     static void keep_sources(const ggml_tensor * node, ggml_tensor * until, const keep_function & keep) {

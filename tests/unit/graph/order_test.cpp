@@ -79,3 +79,14 @@ TEST_F(order, a_norm_and_its_weight_move_together) {
     ggml_tensor *  mul_k  = add(ggml_mul(ctx, norm_k, leaf(64)));
     EXPECT_EQ(ordered(), (std::vector{ q, k, norm_q, mul_q, norm_k, mul_k, silu }));
 }
+
+// One dispatch may make the products and the gated unit (ops/fusion.h): its result must not lie where they still read.
+TEST_F(order, what_products_read_is_kept_until_they_are_gated) {
+    ggml_context * ctx = context_.get();
+    ggml_tensor *  x    = add(ggml_silu(ctx, leaf(64)));
+    ggml_tensor *  up   = add(ggml_mul_mat(ctx, leaf(64, 32), x));
+    ggml_tensor *  gate = add(ggml_mul_mat(ctx, leaf(64, 32), x));
+    ggml_tensor *  glu  = add(ggml_swiglu_split(ctx, gate, up));
+    EXPECT_EQ(ordered(), (std::vector{ x, up, gate, glu }));
+    EXPECT_NE(std::find(kept_.begin(), kept_.end(), std::pair(x, glu)), kept_.end());
+}
