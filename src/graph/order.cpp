@@ -72,6 +72,9 @@ public:
             for (const size_t member : group) {
                 keep_sources(nodes_[member], last, keep);
             }
+            if (nodes_[i]->op == GGML_OP_ARGSORT) {
+                keep_logits(i, keep);
+            }
         }
         return std::move(order_);
     }
@@ -96,6 +99,26 @@ private:
             }
         }
         return nodes_[group.back()];
+    }
+
+    // The gate of a mixture of experts may be one dispatch (ops/experts.h), which then reads what its first node does: its last node's
+    // result must not lie there.
+    void keep_logits(size_t argsort, const keep_function & keep) const {
+        size_t last = argsort;
+        for (size_t j = argsort + 1; j < nodes_.size() && (is_view(nodes_[j]) || follows_choice(nodes_[j]->op)); j++) {
+            last = is_view(nodes_[j]) ? last : j;
+        }
+        ggml_tensor * read = nodes_[argsort]->src[0];
+        for (int depth = 0; last != argsort && read != nullptr && depth < 4; depth++) {
+            keep(read, nodes_[last]);
+            read = precedes_choice(read->op) ? read->src[0] : nullptr;
+        }
+    }
+
+    static bool precedes_choice(ggml_op op) { return op == GGML_OP_ADD || op == GGML_OP_SQRT || op == GGML_OP_UNARY || op == GGML_OP_SOFT_MAX; }
+
+    static bool follows_choice(ggml_op op) {
+        return op == GGML_OP_GET_ROWS || op == GGML_OP_SOFT_MAX || op == GGML_OP_SUM_ROWS || op == GGML_OP_CLAMP || op == GGML_OP_DIV || op == GGML_OP_SCALE;
     }
 
     static void keep_sources(const ggml_tensor * node, ggml_tensor * until, const keep_function & keep) {

@@ -1,6 +1,8 @@
 #include "ops/fusion.h"
 
 #include "ops/columns.h"
+#include "ops/experts.h"
+#include "ops/fusion_graph.h"
 #include "ops/matmul.h"
 #include "ops/norm.h"
 #include "ops/rope.h"
@@ -13,18 +15,6 @@ namespace ops {
 
 static const ggml_backend_buffer * buffer_of(const ggml_tensor * t) {
     return t->view_src != nullptr ? t->view_src->buffer : t->buffer;
-}
-
-static bool overlap(const ggml_tensor * a, const ggml_tensor * b) {
-    const char * a_begin = static_cast<const char *>(a->data);
-    const char * b_begin = static_cast<const char *>(b->data);
-    return a_begin < b_begin + span(b) && b_begin < a_begin + span(a);
-}
-
-// `dst` may be written while `src` is still read: they are apart, or the same values in the same places. Memory that a skipped
-// node would have freed can be dst's. Addresses of different buffers may look alike; then a fusion is missed, nothing more.
-static bool may_replace(const ggml_tensor * dst, const ggml_tensor * src) {
-    return !overlap(dst, src) || (dst->data == src->data && ggml_are_same_layout(dst, src));
 }
 
 static const ggml_tensor * other_source(const ggml_tensor * node, const ggml_tensor * one) {
@@ -65,14 +55,6 @@ static fused add_rms_norm_mul(const gpu::capabilities & caps, const ggml_cgraph 
         return {};
     }
     return { 3, plan_rms_norm_fused(caps, norm, with, dst) };
-}
-
-// The next node that computes.
-static int next_node(const ggml_cgraph * graph, int i) {
-    do {
-        i++;
-    } while (i < graph->n_nodes && ggml_op_is_empty(graph->nodes[i]->op));
-    return i;
 }
 
 // k = rope(k), and stored in the cache
@@ -124,11 +106,6 @@ static std::pair<product_rows, product_rows> inputs_of(const ggml_tensor * glu) 
     }
     const bool swapped = param_i32(glu, 1) != 0;
     return { rows_of_product(glu->src[0], swapped ? glu->ne[0] : 0, glu), rows_of_product(glu->src[0], swapped ? 0 : glu->ne[0], glu) };
-}
-
-static bool has_uses(const ggml_cgraph * graph, int begin, int end, const ggml_tensor * t, int uses) {
-    const int at = static_cast<int>(std::find(graph->nodes + begin, graph->nodes + end, t) - graph->nodes);
-    return at < end && (t->flags & GGML_TENSOR_FLAG_OUTPUT) == 0 && ggml_node_get_use_count(graph, at) == uses;
 }
 
 // Nobody else reads `product`, nor the views by which the unit at `end` does.
@@ -209,6 +186,8 @@ static constexpr struct {
     { "RMS_NORM+MUL", rms_norm_mul },
     { "ROPE+SET_ROWS", rope_set_rows },
     { "MUL_MAT+GLU", mul_mat_glu },
+    { "TOPK_MOE", experts_gate },
+    { "MUL+ADD", experts_sum },
 };
 static_assert(std::size(patterns) == fusion_patterns);
 

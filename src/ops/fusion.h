@@ -15,7 +15,7 @@ struct fused {
     size_t pattern = 0;
 };
 
-inline constexpr size_t fusion_patterns = 4;
+inline constexpr size_t fusion_patterns = 6;
 const char *            fusion_name(size_t pattern);  // "RMS_NORM+MUL"
 
 fused plan_fused(const gpu::capabilities & caps, const ggml_cgraph * graph, int first);

@@ -109,9 +109,11 @@ def run_batches(device, batches, jobs):
         results.update(mine)
         failed = sum(result.status == "failed" for result in mine.values())
         seconds = sum(result.seconds for result in mine.values())
-        print(f"[{number}/{len(batches)}] {ops[0]}{f' .. {ops[-1]}' if ops[1:] else ''}: {len(batch)} cases, "
-              f"{failed} failed, {seconds:.0f} s", file=sys.stderr, flush=True)
+        if mine:  # a batch that was stopped before its first result has nothing to say
+            print(f"[{number}/{len(batches)}] {ops[0]}{f' .. {ops[-1]}' if ops[1:] else ''}: {len(mine)} of {len(batch)} cases, "
+                  f"{failed} failed, {seconds:.0f} s", file=sys.stderr, flush=True)
 
+    print(f"{sum(map(len, batches))} cases in {len(batches)} processes, {jobs} at once", file=sys.stderr, flush=True)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         try:
             for future in [pool.submit(run, number, batch) for number, batch in enumerate(batches, 1)]:

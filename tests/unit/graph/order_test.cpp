@@ -90,3 +90,14 @@ TEST_F(order, what_products_read_is_kept_until_they_are_gated) {
     EXPECT_EQ(ordered(), (std::vector{ x, up, gate, glu }));
     EXPECT_NE(std::find(kept_.begin(), kept_.end(), std::pair(x, glu)), kept_.end());
 }
+
+// The same for the gate of a mixture of experts and its logits.
+TEST_F(order, logits_are_kept_until_the_experts_have_weights) {
+    ggml_context * ctx = context_.get();
+    ggml_tensor *  logits  = add(ggml_mul_mat(ctx, leaf(64, 8), leaf(64)));
+    ggml_tensor *  p       = add(ggml_soft_max(ctx, logits));
+    ggml_tensor *  chosen  = ggml_argsort_top_k(ctx, p, 2);
+    ggml_tensor *  weights = add(ggml_scale(ctx, ggml_get_rows(ctx, ggml_reshape_3d(ctx, p, 1, 8, 1), chosen), 2.0f));
+    ordered();
+    EXPECT_NE(std::find(kept_.begin(), kept_.end(), std::pair(logits, weights)), kept_.end());
+}

@@ -1,7 +1,6 @@
 // Gated units of products, computed with the products: the same values as node by node, and those of the host.
+#include "fusions.h"
 #include "single_op.h"
-
-#include <cstring>
 
 namespace {
 
@@ -51,33 +50,9 @@ public:
     }
 
     outcome run(bool fused) {
-        struct {
-            void * (*get)(ggml_backend_dev_t);
-            void (*set_enabled)(void *, bool);
-            void (*reset)(void *);
-            int (*counts)(void *, const char **, uint64_t *, int);
-        } api;
-        const auto look_up = [](auto & function, const char * name) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(ggml_backend_reg_get_proc_address(ggml_backend_webgpu_reg(), name));
-        };
-        look_up(api.get, "ggml_backend_fusion_get");
-        look_up(api.set_enabled, "ggml_backend_fusion_set_enabled");
-        look_up(api.reset, "ggml_backend_fusion_stats_reset");
-        look_up(api.counts, "ggml_backend_fusion_stats_get");
-        void * fusions = api.get(test::ggml_device());
-
-        api.set_enabled(fusions, fused);
-        api.reset(fusions);
+        const test::fusions fusions(fused);
         compute();
-        api.set_enabled(fusions, true);
-
-        const char * names[16];
-        uint64_t     counted[16];
-        outcome      found{ floats(unit_), floats(down_) };
-        for (int i = 0, n = api.counts(fusions, names, counted, 16); i < n; i++) {
-            found.fusions += std::strcmp(names[i], "MUL_MAT+GLU") == 0 ? counted[i] : 0;
-        }
-        return found;
+        return { floats(unit_), floats(down_), fusions.count("MUL_MAT+GLU") };
     }
 
     // The unit as the host computes it.
