@@ -20,6 +20,8 @@ struct vec_shape {
     uint32_t threads, lanes, rows, unroll;
 };
 
+static constexpr uint32_t most_threads = 256;  // of a workgroup, on every WebGPU device
+
 // By 1, 2, 4 and 8 columns. Measured; see docs/performance.md.
 using vec_shapes = std::array<vec_shape, 4>;
 
@@ -71,6 +73,14 @@ static constexpr vec_tuning cpu_glu_tuning = {
     .threads = 1,
 };
 
+static constexpr bool fits_any_device(const vec_tuning & tuning) {
+    const auto fits = [](const vec_shape & s) { return s.lanes <= s.threads && s.threads <= most_threads; };
+    const auto all  = [&](const vec_shapes & shapes) { return std::ranges::all_of(shapes, fits); };
+    return all(tuning.floats) && all(tuning.packed) && all(tuning.levels) && all(tuning.grids) && all(tuning.decoded);
+}
+
+static_assert(fits_any_device(gpu_tuning) && fits_any_device(cpu_tuning) && fits_any_device(gpu_glu_tuning) && fits_any_device(cpu_glu_tuning));
+
 static const vec_tuning & tuning_for(const gpu::capabilities & caps, bool glu) {
     const bool software = caps.type == gpu::capabilities::kind::software;
     return glu ? (software ? cpu_glu_tuning : gpu_glu_tuning) : (software ? cpu_tuning : gpu_tuning);
@@ -110,7 +120,7 @@ static constexpr uint32_t quad = 4;  // values of a step of the float kernel
 static vec_shape shape_for(const gpu::capabilities & caps, const vec_tuning & tuning, const vec_shapes & table, uint32_t columns, uint32_t steps,
                            uint64_t rows) {
     // Without subgroups each thread's sums take workgroup memory.
-    const uint32_t most_lanes = caps.subgroups ? 256 : 64;
+    const uint32_t most_lanes = caps.subgroups ? most_threads : 64;
     vec_shape      s          = table[std::countr_zero(columns)];
     while (s.rows > 1 && rows / s.rows * s.lanes < tuning.threads) {
         s.rows /= 2;
