@@ -145,7 +145,15 @@ class ConformanceRunner(unittest.TestCase):
                 (["--match", "wrong|pass"], "1 passed, 1 failed", 1),
                 (["--rerun-failed"], "0 passed, 1 failed", 1)):
             with self.subTest(options):
-                self.assertEqual(self.command(*options), (last_line, status))
+                lines, actual = self.command(*options)
+                self.assertEqual((lines[-1], actual), (last_line, status))
+
+    def test_stopped_command_counts_what_its_processes_had_printed(self):
+        lines, status = self.command("--match", "n=1|pass|hang|last", "--jobs", "2", "--seconds", "2")
+        self.assertIn("stopped: 1 of 5 cases were not run", lines)
+        self.assertEqual((lines[-1], status), ("5 passed, 0 failed", 130))  # GOOD(n=1) is listed twice
+        kept = report.read_results(self.folder / "build/conformance/results-make-believe.tsv")
+        self.assertEqual(kept[Case("MIXED", "pass")].status, "passed")  # printed by the process that was ended
 
     def command(self, *options):
         out = io.StringIO()
@@ -156,7 +164,7 @@ class ConformanceRunner(unittest.TestCase):
                 status = runner.main()
         finally:
             runner.ROOT, sys.argv = root, argv
-        return out.getvalue().splitlines()[-1], status
+        return out.getvalue().splitlines(), status
 
 
 if __name__ == "__main__":
