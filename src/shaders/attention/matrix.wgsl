@@ -42,8 +42,10 @@ const ROW_SUM  = POSITIONS + 2u;
 // Scores count in powers of two.
 const LOG2_E = 1.4426950408889634;
 const LN_2   = 0.6931471805599453;
-// Weights are relative to a score that may fall this far behind the row's highest: 2^12 is well inside f16.
-const SLACK = 12.0;
+// Weights are relative to a reference score, since f16 holds 2^-24 to 2^16. It is set above the highest score so far, and again, which
+// takes long, only when a score is that far above it: the smallest weights lose digits that the sum of a row does not show.
+const ABOVE = 8.0;
+const SLACK = 15.0;
 
 var<workgroup> scores: array<f32, ROWS * SCORE_STRIDE>;
 var<workgroup> weights: array<f16, ROWS * WEIGHT_STRIDE>;
@@ -194,8 +196,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
     workgroupBarrier();
 
-    var highest = MASKED;  // the reference score of the row's weights
-    var sum     = 0.0;     // of this thread's weights
+    var reference = MASKED;  // of the row's weights
+    var sum       = 0.0;     // of this thread's weights
 #repeat c v_CHUNKS
 #repeat i FRAGMENTS
 #repeat j v_CHUNK / MAT_N / SUBGROUPS_N
@@ -282,10 +284,10 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         most *= f;
         var keep = 1.0;
         var rose = false;
-        if (most > highest + SLACK) {
-            rose    = highest != MASKED;  // else there are no sums yet
-            keep    = exp2(highest - most);
-            highest = most;
+        if (most > reference + SLACK) {
+            rose      = reference != MASKED;  // else there are no sums yet
+            keep      = exp2(reference - (most + ABOVE));
+            reference = most + ABOVE;
             sum *= keep;
         }
         if (share == 0u) {
@@ -296,9 +298,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
             rescaling[subgroup] = u32(rescale);
         }
         // No score is near MASKED / 2, so the weights of a row that has seen none yet are 0.
-        let reference = max(highest, 0.5 * MASKED);
+        let base_score = max(reference, 0.5 * MASKED);
 #repeat i POSITIONS / 4 * ROWS / WORKGROUP
-        let p_$i = exp2(fma(s_$i, vec4<f32>(f), vec4<f32>(-reference)));
+        let p_$i = exp2(fma(s_$i, vec4<f32>(f), vec4<f32>(-base_score)));
         sum += (p_$i.x + p_$i.y) + (p_$i.z + p_$i.w);
         let to_$i = r * WEIGHT_STRIDE + 4u * (share + $iu * LANES);
         weights[to_$i]      = f16(p_$i.x);
@@ -383,7 +385,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         sum += subgroupShuffleXor(sum, step);
     }
     if (share == 0u) {
-        scores[r * SCORE_STRIDE + ROW_MAX] = select(LN_2 * highest, MASKED, highest == MASKED);
+        scores[r * SCORE_STRIDE + ROW_MAX] = select(LN_2 * reference, MASKED, reference == MASKED);
         scores[r * SCORE_STRIDE + ROW_SUM] = sum;
     }
 #repeat c v_CHUNKS

@@ -56,7 +56,7 @@ double expected(double slope, int64_t last) {
 }
 
 TEST(attention, scores_may_rise_or_fall_steeply) {
-    for (const float slope : { 0.01f, 0.5f, 100.0f, -0.5f, -100.0f }) {
+    for (const float slope : { 0.01f, 0.1f, 0.2f, 0.5f, 1.0f, 100.0f, -0.5f, -100.0f }) {
         const std::vector<float> y = attend(slope);
         for (int64_t t = 0; t < tokens; t++) {
             for (int64_t i = 0; i < heads * size; i++) {
