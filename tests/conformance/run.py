@@ -51,7 +51,7 @@ def read_arguments():
     option("--max-binding", metavar="SIZE", help="GGML_WEBGPU_MAX_BINDING")
     option("--binary", help=f"another test-backend-ops than {BINARY}")
     option("--jobs", type=int, default=os.cpu_count(), help="processes at once (default: %(default)s)")
-    option("--timeout", type=float, default=300, help="seconds for one case (default: %(default)s)")
+    option("--timeout", type=float, default=600, help="seconds for one case (default: %(default)s)")
     option("--seconds", type=float, default=threading.TIMEOUT_MAX, help="stop after so long, with the results so far")
     option("--tag", help="part of the names of results and baseline (default: from --disable, --limits and --max-binding)")
     option("--update", action="store_true", help="rewrite the baseline of the ops that were run in full")
