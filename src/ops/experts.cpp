@@ -28,6 +28,8 @@ public:
         return read_probabilities() && read_choice() && read_weights() && serves_itself();
     }
 
+    uint32_t used() const { return static_cast<uint32_t>(chosen_->ne[0]); }
+
     const ggml_tensor * logits  = nullptr;
     const ggml_tensor * bias    = nullptr;
     const ggml_tensor * sorted  = nullptr;
@@ -150,9 +152,6 @@ private:
     int                 last_read_     = 0;
     const ggml_tensor * probabilities_ = nullptr;
     const ggml_tensor * chosen_        = nullptr;  // the view of `sorted`
-
-public:
-    uint32_t used() const { return static_cast<uint32_t>(chosen_->ne[0]); }
 };
 
 }  // namespace
@@ -181,7 +180,7 @@ fused experts_gate(const gpu::capabilities & caps, const ggml_cgraph * graph, in
     if (g.norm) {
         s.kernel.define("NORM");
     }
-    s.params.add("experts", experts).add("used", g.used()).add("logits_row", experts).add("experts_row", experts);
+    s.params.add("experts", experts).add("used", g.used());
     s.params.add("logits_scale", g.logits_scale).add("least_sum", g.least_sum).add("most_sum", g.most_sum);
     s.params.add("weight_scale", g.weight_scale).add("weight_bias", g.weight_bias);
     s.groups = static_cast<uint64_t>(g.logits->ne[1]);
@@ -239,7 +238,7 @@ fused experts_sum(const gpu::capabilities & caps, const ggml_cgraph * graph, int
         s.kernel.define("QUADS");
     }
     s.operands = { bind_source("results", results, in_quads), bind("weights", weights), bind_source("dst", dst, in_quads) };
-    s.params.add("results_nb", nb(results)).add("values", static_cast<uint32_t>(dst->ne[0])).add("dst_row", static_cast<uint32_t>(dst->ne[0]));
+    s.params.add("results_nb", nb(results)).add("values", static_cast<uint32_t>(dst->ne[0]));
     s.params.add("used", static_cast<uint32_t>(product->ne[1])).add("tokens", static_cast<uint32_t>(product->ne[2]));
     s.groups = groups_for(uint64_t(count(dst)) / (in_quads ? 4 : 1), sum_threads);
     s.joins  = true;

@@ -110,18 +110,14 @@ static std::pair<product_rows, product_rows> inputs_of(const ggml_tensor * glu) 
 
 // Nobody else reads `product`, nor the views by which the unit at `end` does.
 static bool serves_only(const ggml_cgraph * graph, int begin, int end, const ggml_tensor * product) {
-    int uses = 0;
-    for (const ggml_tensor * t : { graph->nodes[end]->src[0], graph->nodes[end]->src[1] }) {
-        if (t == product) {
-            uses++;
-        } else if (t != nullptr && t->src[0] == product) {
-            uses++;
-            if (!has_uses(graph, begin, end, t, 1)) {
-                return false;
-            }
+    for (int i = begin; i < end; i++) {
+        const ggml_tensor * node = graph->nodes[i];
+        const bool          its  = node == product || (ggml_op_is_empty(node->op) && node->src[0] == product);
+        if (its && !serves_within(graph, i, end)) {
+            return false;
         }
     }
-    return (product->flags & GGML_TENSOR_FLAG_COMPUTE) != 0 && has_uses(graph, begin, end, product, uses);
+    return (product->flags & GGML_TENSOR_FLAG_COMPUTE) != 0;
 }
 
 static bool same_but_for_weights(const ggml_tensor * a, const ggml_tensor * b) {

@@ -24,11 +24,6 @@ int next_node(const ggml_cgraph * graph, int i) {
     return i;
 }
 
-bool has_uses(const ggml_cgraph * graph, int begin, int end, const ggml_tensor * t, int uses) {
-    const int at = static_cast<int>(std::find(graph->nodes + begin, graph->nodes + end, t) - graph->nodes);
-    return at < end && (t->flags & GGML_TENSOR_FLAG_OUTPUT) == 0 && ggml_node_get_use_count(graph, at) == uses;
-}
-
 bool serves_within(const ggml_cgraph * graph, int i, int last) {
     const ggml_tensor * node = graph->nodes[i];
     int                 uses = 0;

@@ -15,10 +15,7 @@ bool may_replace(const ggml_tensor * dst, const ggml_tensor * src);
 // The next node that computes; the graph's end if there is none.
 int next_node(const ggml_cgraph * graph, int i);
 
-// `t`, one of the nodes [begin, end), is no output and is read so often.
-bool has_uses(const ggml_cgraph * graph, int begin, int end, const ggml_tensor * t, int uses);
-
-// Node `i` is computed and read by those after it, up to `last`, alone.
+// Node `i` is no output, and nothing reads it but the nodes after it up to `last`.
 bool serves_within(const ggml_cgraph * graph, int i, int last);
 
 }  // namespace ops

@@ -14,6 +14,7 @@ namespace ops {
 // memory.
 static constexpr uint32_t tile_m = 64, tile_n = 64, tile_k = 16;
 static constexpr uint32_t tile_threads = tile_m / 8 * tile_n / 8;
+static_assert(tile_threads % (tile_k / 4) == 0, "all of a thread's units lie at the same k");
 
 static bool is_weight(ggml_type type) {
     return is_float(type) || is_block(type);

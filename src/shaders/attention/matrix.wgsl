@@ -42,10 +42,9 @@ const ROW_SUM  = POSITIONS + 2u;
 // Scores count in powers of two.
 const LOG2_E = 1.4426950408889634;
 const LN_2   = 0.6931471805599453;
-// Weights are relative to a reference score, since f16 holds 2^-24 to 2^16. It is set above the highest score so far, and again, which
-// takes long, only when a score is that far above it: the smallest weights lose digits that the sum of a row does not show.
-const ABOVE = 8.0;
-const SLACK = 15.0;
+// Weights are relative to a reference score, since f16 holds 2^-24 to 2^16. Setting it again takes long, so it leaves room.
+const ABOVE = 8.0;   // it is set so far above the highest score yet: only weights too small to show in a row's sum lose digits
+const SLACK = 15.0;  // and again when a score is so far above it
 
 var<workgroup> scores: array<f32, ROWS * SCORE_STRIDE>;
 var<workgroup> weights: array<f16, ROWS * WEIGHT_STRIDE>;

@@ -38,7 +38,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let expert_$i = local + $iu * WORKGROUP;
     var p_$i      = neg_inf();
     if (expert_$i < params.experts) {
-        p_$i = probability(logits_value(token * params.logits_row + expert_$i, 0u));
+        p_$i = probability(logits_value(token * params.experts + expert_$i, 0u));
     }
 #end
 #if GATE == 1
@@ -86,7 +86,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         if (expert_$i == expert) {
             key_$i    = 0u;
             chosen[n] = p_$i;
-            experts_set_word((params.experts_offset >> 2u) + token * params.experts_row + n, expert);
+            experts_set_word((params.experts_offset >> 2u) + token * params.experts + n, expert);
         }
 #end
     }

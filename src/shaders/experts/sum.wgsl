@@ -7,15 +7,10 @@
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-#if QUADS
-    const size = 4u;
-#else
-    const size = 1u;
-#endif
     let i     = group_index(wid, nwg) * WORKGROUP + local;
-    let units = params.values / size;
+    let units = params.values / UNIT_VALUES;
     let token = i / units;
-    let value = i % units * size;
+    let value = i % units * UNIT_VALUES;
     if (token >= params.tokens) {
         return;
     }
@@ -30,8 +25,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #endif
     }
 #if QUADS
-    dst_store_quad(token * params.dst_row + value, sum);
+    dst_store_quad(token * params.values + value, sum);
 #else
-    dst_store(token * params.dst_row + value, sum);
+    dst_store(token * params.values + value, sum);
 #endif
 }

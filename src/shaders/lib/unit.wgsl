@@ -2,6 +2,7 @@
 #if QUADS
 #define UNIT vec4<f32>
 #define UNIT_BITS vec4<u32>
+const UNIT_VALUES = 4u;
 fn sum_of(v: UNIT) -> f32 {
     return (v.x + v.y) + (v.z + v.w);
 }
@@ -11,6 +12,7 @@ fn largest_of(v: UNIT) -> f32 {
 #else
 #define UNIT f32
 #define UNIT_BITS u32
+const UNIT_VALUES = 1u;
 fn sum_of(v: UNIT) -> f32 {
     return v;
 }

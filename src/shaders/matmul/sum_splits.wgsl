@@ -7,13 +7,8 @@
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-#if QUADS
-    const size = 4u;
-#else
-    const size = 1u;
-#endif
     let group = group_index(wid, nwg);
-    let i     = (group * WORKGROUP + local) * size;
+    let i     = (group * WORKGROUP + local) * UNIT_VALUES;
     if (group >= params.groups || i >= params.split_nb) {
         return;
     }

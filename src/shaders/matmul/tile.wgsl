@@ -105,13 +105,14 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
 #end
     for (var first_kq = 0u; ; first_kq += TILE_KQ) {
+        let kq = first_kq + local % TILE_KQ;  // of all its units
 #repeat i UNITS_A
 #repeat r 4
         var a$i_$r = vec4<f32>();
 #end
-        if (first_kq + (local + $iu * WORKGROUP) % TILE_KQ < params.k_quads) {
+        if (kq < params.k_quads) {
 #repeat r 4
-            a$i_$r = src0_row_quad(from_a$i_$r, first_kq + (local + $iu * WORKGROUP) % TILE_KQ);
+            a$i_$r = src0_row_quad(from_a$i_$r, kq);
 #end
         }
 #end
@@ -119,9 +120,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #repeat c 4
         var b$i_$c = vec4<f32>();
 #end
-        if (first_kq + (local + $iu * WORKGROUP) % TILE_KQ < params.k_quads) {
+        if (kq < params.k_quads) {
 #repeat c 4
-            b$i_$c = load_b(from_b$i_$c, first_kq + (local + $iu * WORKGROUP) % TILE_KQ);
+            b$i_$c = load_b(from_b$i_$c, kq);
 #end
         }
 #end
