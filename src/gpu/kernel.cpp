@@ -237,7 +237,7 @@ result<std::string> compose_kernel(const dispatch & d, const binding_plan & plan
         if (!text.ok()) {
             return text;
         }
-        texts.push_back(std::move(*text));
+        texts.push_back(with_matrix ? *text + assert_whole_quads(*text) : std::move(*text));
         slots += job->operands.size();
     }
     if (texts.size() == 1) {

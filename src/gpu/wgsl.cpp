@@ -281,4 +281,30 @@ result<std::string> expand_text(std::string_view name, std::string_view text, co
     return finish(e.text(name, text, ""), e);
 }
 
+// Bytes of a value of the type; 0 for other types than workgroup variables of kernels with matrices are made of.
+static int value_bytes(std::string_view type) {
+    if (type == "f16") return 2;
+    if (type == "f32" || type == "u32" || type == "i32") return 4;
+    return type == "vec4<f32>" || type == "vec4<u32>" ? 16 : 0;
+}
+
+std::string assert_whole_quads(std::string_view module) {
+    static constexpr std::string_view start = "var<workgroup> ", array = "array<";
+    std::string                       statements;
+    for (size_t at = module.find(start); at != std::string_view::npos; at = module.find(start, at + 1)) {
+        const std::string_view declaration = module.substr(at + start.size(), module.find(';', at) - at - start.size());
+        std::string_view       type        = trim(declaration.substr(declaration.find(':') + 1));
+        std::string            count       = "1";
+        if (type.substr(0, array.size()) == array) {
+            const size_t comma = type.find(',');
+            count              = std::string(trim(type.substr(comma + 1, type.rfind('>') - comma - 1)));
+            type               = trim(type.substr(array.size(), comma - array.size()));
+        }
+        const int bytes = value_bytes(type);
+        statements += bytes == 0 ? "const_assert false;" : "const_assert (" + count + ") * " + std::to_string(bytes) + " % 16 == 0;";
+        statements += "  // " + std::string(declaration) + "\n";
+    }
+    return statements;
+}
+
 }  // namespace gpu

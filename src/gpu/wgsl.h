@@ -21,4 +21,8 @@ result<std::string> expand_shader(std::string_view path, const defines & given);
 // The same for a text given directly; `name` stands for it in errors.
 result<std::string> expand_text(std::string_view name, std::string_view text, const defines & given);
 
+// Statements for the end of `module`, expanded WGSL: they keep it from compiling unless each workgroup variable has whole 16 bytes.
+// Subgroup matrices need it (src/shaders/README.md).
+std::string assert_whole_quads(std::string_view module);
+
 }  // namespace gpu

@@ -51,7 +51,7 @@ var<workgroup> weights: array<f16, ROWS * WEIGHT_STRIDE>;
 #if !QUERIES_IN_REGISTERS
 var<workgroup> queries: array<f16, ROWS * QUERY_STRIDE>;
 #endif
-var<workgroup> rescaling: array<u32, SUBGROUP_COUNT>;
+var<workgroup> rescaling: array<u32, (SUBGROUP_COUNT + 3u) / 4u * 4u>;
 
 // Octet `octet` of part `part` of chunk `chunk` of a row of Q, zeros past its end. A part has POSITIONS columns.
 fn query_octet(start: u32, chunk: u32, part: u32, octet: u32) -> mat2x4<f32> {

@@ -1,7 +1,7 @@
 // Which tiles of POSITIONS KV positions a workgroup's rows see at all, and which only in part. attention/look.wgsl leaves a word for
 // every 16 tiles: bit i is set if tile i has a visible position, bit 16 + i if the mask changes a score in it.
 
-var<workgroup> shared_visible: u32;
+var<workgroup> shared_visible: array<u32, 4>;  // [0]
 
 struct Visible {
     found: bool,
@@ -24,9 +24,9 @@ fn visible_bits(w: Work, word: u32, local: u32) -> u32 {
             let batch = select(w.batch, 0u, params.mask_ne.w == 1u);
             let group = select(w.group, 0u, params.mask_ne.z == 1u);
             let unit  = batch * select(params.kv_heads, 1u, params.mask_ne.z == 1u) + group;
-            shared_visible = visible_word((params.visible_offset >> 2u) + (unit * params.row_tiles + w.first_row / ROWS) * params.visible_words + word);
+            shared_visible[0] = visible_word((params.visible_offset >> 2u) + (unit * params.row_tiles + w.first_row / ROWS) * params.visible_words + word);
         }
-        bits = workgroupUniformLoad(&shared_visible);
+        bits = workgroupUniformLoad(&shared_visible[0]);
     }
     let last = params.kv / POSITIONS;  // a tile that the positions do not fill, if any
     if (last * POSITIONS != params.kv && last / 16u == word) {

@@ -14,14 +14,14 @@ const PANEL        = 8u;
 
 var<workgroup> tiles: array<f16, (TILE_M + TILE_N) * STRIDE>;
 var<workgroup> results: array<f32, SUBGROUP_COUNT * MAT_M * MAT_N>;
-var<workgroup> scaled: array<u32, SUBGROUP_COUNT>;
+var<workgroup> scaled: array<u32, (SUBGROUP_COUNT + 3u) / 4u * 4u>;
 #if ID
 struct Tile {
     expert: u32,
     first_column: u32,  // in the expert's list
     columns: u32,       // of the expert
 }
-var<workgroup> shared_tile: Tile;
+var<workgroup> shared_tile: vec4<u32>;       // a Tile
 var<workgroup> sources: array<u32, TILE_N>;  // of the tile's columns: their number in b
 var<workgroup> targets: array<u32, TILE_N>;  // where they start in dst
 
@@ -103,9 +103,11 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     }
 #if ID
     if (local == 0u) {
-        shared_tile = tile_of(group / params.row_tiles);
+        let found = tile_of(group / params.row_tiles);
+        shared_tile = vec4<u32>(found.expert, found.first_column, found.columns, 0u);
     }
-    let tile = workgroupUniformLoad(&shared_tile);
+    let routed = workgroupUniformLoad(&shared_tile);
+    let tile   = Tile(routed.x, routed.y, routed.z);
     if (tile.columns == 0u || tile.expert < params.first_expert || tile.expert > params.last_expert) {
         return;
     }

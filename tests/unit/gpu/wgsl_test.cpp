@@ -91,3 +91,18 @@ TEST(wgsl, a_missing_file_is_named) {
     ASSERT_FALSE(made.ok());
     EXPECT_NE(made.why().text().find("no/such.wgsl"), std::string::npos) << made.why().text();
 }
+
+// A variable behind one of 12 bytes moved matrices to an address that NVIDIA's driver does not load them from.
+TEST(wgsl, workgroup_variables_of_kernels_with_matrices_have_whole_16_bytes) {
+    const auto asserted = [](const char * type) {
+        const std::string text = gpu::assert_whole_quads(std::string("var<workgroup> x: ") + type + ";\n");
+        return text.substr(0, text.find("  //"));
+    };
+    EXPECT_EQ(asserted("array<f16, N * (M + 8u)>"), "const_assert (N * (M + 8u)) * 2 % 16 == 0;");
+    EXPECT_EQ(asserted("array<u32, 3>"), "const_assert (3) * 4 % 16 == 0;");
+    EXPECT_EQ(asserted("u32"), "const_assert (1) * 4 % 16 == 0;");
+    EXPECT_EQ(asserted("vec4<u32>"), "const_assert (1) * 16 % 16 == 0;");
+    EXPECT_EQ(asserted("Tile"), "const_assert false;");
+    EXPECT_EQ(asserted("array<atomic<u32>, 4>"), "const_assert false;");
+    EXPECT_EQ(gpu::assert_whole_quads("var<private> x: u32;\nfn f() { var y: u32; }\n"), "");
+}
