@@ -22,19 +22,22 @@ struct matrix_tuning {
     std::array<matrix_tiling, 4> tilings;  // from the widest to the narrowest
     uint32_t                     groups;   // workgroups that fill the device
     uint32_t                     share;    // tiles of k that a split has, at least
+    uint64_t                     split_values;  // products of f32 are made here if they multiply no more values
 };
 
 static constexpr matrix_tuning gpu_tuning = {
     .tilings = { { { 2, 4, 4, 2 }, { 4, 2, 2, 2 }, { 2, 2, 4, 1 }, { 2, 1, 4, 1 } } },
     .groups  = 128,
     .share   = 8,
+    .split_values = UINT64_MAX,
 };
 
-// Splits are for tests here.
+// Splits, of k and of f32, are for tests here.
 static constexpr matrix_tuning cpu_tuning = {
     .tilings = { { { 4, 4, 2, 2 }, { 4, 2, 2, 2 }, { 4, 2, 2, 1 }, { 4, 1, 2, 1 } } },
     .groups  = 4,
     .share   = 4,
+    .split_values = 1u << 22,
 };
 
 static constexpr uint32_t steps_of_tile = 4;  // matrices along k
@@ -119,8 +122,8 @@ static matrix_shape shape_of_tiles(const gpu::capabilities & caps, const gpu::ma
 // For `columns` columns, on average if they are those of an expert.
 static matrix_shape shape_for(const gpu::capabilities & caps, const ggml_tensor * src0, uint64_t columns, bool by_expert) {
     const gpu::matrix_config * matrix = best_matrix(caps);
-    // f32 would lose digits in f16; narrow products cannot fill a tile.
-    const bool eligible = src0->type == GGML_TYPE_F16 || src0->type == GGML_TYPE_BF16 || is_block(src0->type);
+    const bool eligible = is_float(src0->type) || is_block(src0->type);
+    // Narrow products cannot fill a tile.
     if (matrix == nullptr || caps.subgroup_min != caps.subgroup_max || !eligible || src0->ne[1] < 32 || src0->ne[0] < 32) {
         return {};
     }
@@ -129,7 +132,12 @@ static matrix_shape shape_for(const gpu::capabilities & caps, const ggml_tensor 
     if (s.tile_m == 0) {
         return {};
     }
-    s.k      = packed_stride(static_cast<uint64_t>(src0->ne[0]), s.tile_k);
+    // f16 alone would lose digits of f32.
+    s.parts  = src0->type == GGML_TYPE_F32 ? 3 : 1;
+    if (s.parts > 1 && static_cast<uint64_t>(ggml_nelements(src0)) * columns > tuning.split_values) {
+        return {};
+    }
+    s.k      = s.parts * packed_stride(static_cast<uint64_t>(src0->ne[0]), s.tile_k);
     s.groups = tuning.groups;
     s.share  = tuning.share;
     s.slab   = std::min(largest_slab, caps.max_binding);
@@ -216,16 +224,19 @@ static operand bind_pairs(const char * name, uint64_t scratch_at, const packed &
     return o;
 }
 
-// A row (of weights) or column (of src1) may be out of f16's range: each is scaled.
-static step pack_scaled(const ggml_tensor * src, const packed & to, uint64_t scratch_at, const operand & factors) {
+// A row (of weights) or column (of src1) may be out of f16's range: each is scaled. Of three parts, `rest_part` is the one that differs.
+static step pack_scaled(const ggml_tensor * src, const packed & to, uint32_t parts, uint32_t rest_part, uint64_t scratch_at, const operand & factors) {
     const bool     in_quads = quads(src);
     step           s;
     s.kernel = gpu::kernel_name("matmul/pack_scaled").threads(column_threads).define("LOADS", column_loads);
     if (in_quads) {
         s.kernel.define("QUADS");
     }
+    if (parts > 1) {
+        s.kernel.define("SPLIT").define("REST_PART", std::to_string(rest_part) + "u");
+    }
     s.operands = { bind_source("src", src, in_quads), bind_pairs("packed", scratch_at, to), factors };
-    s.params.add("k", static_cast<uint32_t>(src->ne[0])).add("stride", static_cast<uint32_t>(to.stride)).add("src_nb", nb(src));
+    s.params.add("k", static_cast<uint32_t>(src->ne[0])).add("stride", static_cast<uint32_t>(to.stride / parts)).add("src_nb", nb(src));
     s.params.add("columns", static_cast<uint32_t>(src->ne[1])).add("padded_columns", static_cast<uint32_t>(to.rows));
     s.params.add("matrices2", static_cast<uint32_t>(src->ne[2]));
     s.groups = to.rows * to.matrices;
@@ -246,7 +257,7 @@ static bool lies_in_tiles(const matrix_shape & shape, const ggml_tensor * src0) 
 // Where weights lie in f16: in place, or in scratch memory from `at` on, so many rows of all matrices at a time.
 struct weight_layout {
     bool     in_place;
-    bool     scaled;  // bf16 has the range of f32
+    bool     scaled;  // f32, and bf16 which has its range
     uint64_t rows, at, factors_at, end;
 };
 
@@ -256,7 +267,7 @@ static weight_layout layout_of(const matrix_shape & shape, const ggml_tensor * s
     const uint64_t room     = shape.slab / (2 * shape.k * matrices) / shape.tile_m * shape.tile_m;
     weight_layout  w{};
     w.in_place   = lies_in_tiles(shape, src0);
-    w.scaled     = src0->type == GGML_TYPE_BF16;
+    w.scaled     = src0->type == GGML_TYPE_BF16 || src0->type == GGML_TYPE_F32;
     w.rows       = w.in_place ? m : std::min(room, align_up(m, shape.tile_m));
     w.at         = at;
     w.factors_at = align_up(at + (w.in_place ? 0 : w.rows * shape.k * matrices * 2), 256);
@@ -287,13 +298,18 @@ static weight_slab bring_slab(plan & p, const matrix_shape & shape, const weight
         part.data          = static_cast<char *>(src0->data) + first * src0->nb[1];
         operand factors    = slab.row_factors;
         factors.name       = "factors";
-        p.steps.push_back(layout.scaled ? pack_scaled(&part, weights, layout.at, factors) : pack_rows(&part, weights, layout.at));
+        p.steps.push_back(layout.scaled ? pack_scaled(&part, weights, shape.parts, 2, layout.at, factors) : pack_rows(&part, weights, layout.at));
         slab.a   = bind_scratch("a", layout.at, weights.bytes());
         slab.nb2 = static_cast<uint32_t>(shape.k / 4 * weights.rows);
         slab.nb3 = slab.nb2 * static_cast<uint32_t>(src0->ne[2]);
     }
     slab.a.pairs = true;
     return slab;
+}
+
+static uint32_t tiles_of_k(const matrix_shape & shape, const ggml_tensor * src0) {
+    const uint64_t before_last_part = shape.k / shape.parts * (shape.parts - 1);
+    return static_cast<uint32_t>(groups_for(before_last_part + static_cast<uint64_t>(src0->ne[0]), shape.tile_k));
 }
 
 static gpu::kernel_name product_kernel(const matrix_shape & shape, uint64_t a_stride, uint64_t b_stride) {
@@ -364,7 +380,7 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
     const ggml_tensor * src1    = dst->src[1];
     const uint64_t      m       = static_cast<uint64_t>(src0->ne[1]);
     const uint32_t      n       = static_cast<uint32_t>(dst->ne[1]);
-    const uint32_t      k_tiles = static_cast<uint32_t>(groups_for(src0->ne[0], shape.tile_k));
+    const uint32_t      k_tiles = tiles_of_k(shape, src0);
     const uint64_t      batches = static_cast<uint64_t>(dst->ne[2] * dst->ne[3]);
 
     // Scratch: the columns, their factors, one slab of weights, its factors, then what splits leave.
@@ -373,7 +389,7 @@ plan plan_matrix_product(const matrix_shape & shape, const ggml_tensor * dst) {
     const uint64_t factors_at = align_up(columns.bytes(), 256);
     const uint64_t weights_at = align_up(factors_at + columns.rows * columns.matrices * 4, 256);
     const operand  factors    = bind_scratch("factors", factors_at, columns.rows * columns.matrices * 4);
-    p.steps.push_back(pack_scaled(src1, columns, 0, factors));
+    p.steps.push_back(pack_scaled(src1, columns, shape.parts, 1, 0, factors));
     p.steps.back().prepares = true;
 
     const weight_layout layout   = layout_of(shape, src0, weights_at);
@@ -443,7 +459,7 @@ static void add_experts(plan & p, const matrix_shape & shape, const ggml_tensor 
         const uint32_t row_tiles = static_cast<uint32_t>(groups_for(rows, shape.tile_m));
         gpu::params &  values    = product.params;
         values.add("dst_nb", nb(dst)).add("first_row", static_cast<uint32_t>(first)).add("m", rows).add("row_tiles", row_tiles);
-        values.add("a_nb2", weights.nb2).add("a_rows", weights.rows).add("k_tiles", static_cast<uint32_t>(groups_for(src0->ne[0], shape.tile_k)));
+        values.add("a_nb2", weights.nb2).add("a_rows", weights.rows).add("k_tiles", tiles_of_k(shape, src0));
         values.add("slots", static_cast<uint32_t>(dst->ne[1])).add("src1_slots", static_cast<uint32_t>(dst->src[1]->ne[1]));
         values.add("experts", columns.experts).add("capacity", columns.pairs);
         values.add("first_expert", begin).add("last_expert", begin + static_cast<uint32_t>(src0->ne[2]) - 1);
@@ -474,7 +490,7 @@ plan plan_matrix_product_by_expert(const matrix_shape & shape, const ggml_tensor
                .tiles   = most_tiles,
                .end     = align_up(routes_at + routes_bytes, 256),
     };
-    p.steps.push_back(pack_scaled(src1, packed_columns, 0, columns.factors));
+    p.steps.push_back(pack_scaled(src1, packed_columns, shape.parts, 1, 0, columns.factors));
     p.steps.back().prepares = true;
     p.steps.push_back(route_step(dst, experts, columns.routes));
     step tiles;

@@ -15,7 +15,8 @@ struct matrix_shape {
     uint32_t threads;
     uint32_t groups;                         // workgroups that fill the device
     uint32_t share;                          // tiles of k that a split of k has, at least
-    uint64_t k;                              // halves of a row in scratch memory
+    uint32_t parts;                          // of a row in scratch memory: one, or three for the digits of f32
+    uint64_t k;                              // halves of that row
     uint64_t slab;                           // bytes of weights that are decoded at a time
 };
 

@@ -1,6 +1,8 @@
 // Copies the columns of src1, or rows of weights with a wider range than f16's, into f16 scratch memory for the subgroup-matrix kernel:
 // `stride` halves each, zeros beyond k and beyond the last column. A column is divided by a power of two that keeps it inside f16's
 // range, its factor. A workgroup makes one column; a thread issues the loads of LOADS quads together.
+// With SPLIT a value keeps the digits of f32 in two halves, what f16 holds of it and the rest: a column has three parts of `stride`, the
+// rest in part REST_PART and f16's in the others. Along three parts a product sums up high x high, high x rest and rest x high.
 #include "lib/grid.wgsl"
 #include "codecs/{src_TYPE}.wgsl" as src
 #define largest_LARGEST 1
@@ -24,10 +26,28 @@ fn load(start: u32, q: u32) -> vec4<f32> {
 #endif
 }
 
+#if SPLIT
+const PARTS = 3u;
+#else
+const PARTS = 1u;
+#endif
+
+fn halves(v: vec4<f32>) -> vec2<u32> {
+    return vec2<u32>(pack2x16float(v.xy), pack2x16float(v.zw));
+}
+
 fn store(to: u32, q: u32, v: vec4<f32>) {
-    if (4u * q < params.stride) {
-        packed_set_pair_word(to + q, vec2<u32>(pack2x16float(v.xy), pack2x16float(v.zw)));
+    if (4u * q >= params.stride) {
+        return;
     }
+    let high = halves(v);
+    packed_set_pair_word(to + q, high);
+#if SPLIT
+    let part = params.stride / 4u;
+    let rest = v - vec4<f32>(unpack2x16float(high.x), unpack2x16float(high.y));
+    packed_set_pair_word(to + (3u - REST_PART) * part + q, high);
+    packed_set_pair_word(to + REST_PART * part + q, halves(rest));
+#endif
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -39,9 +59,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     let column = group % params.padded_columns;
     let matrix = group / params.padded_columns;
     let quads  = params.stride / 4u;
-    let to     = (params.packed_offset >> 3u) + group * quads;
+    let to     = (params.packed_offset >> 3u) + group * PARTS * quads;
     if (column >= params.columns) {
-        for (var q = local; q < quads; q += WORKGROUP) {
+        for (var q = local; q < PARTS * quads; q += WORKGROUP) {
             packed_set_pair_word(to + q, vec2<u32>());
         }
         return;
@@ -55,22 +75,31 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #end
 #repeat i LOADS
         most = max(most, abs(v_$i));
+#if !SPLIT
         store(to, first + $iu * WORKGROUP, v_$i);
+#endif
 #end
     }
     let highest = largest(local, max(max(most.x, most.y), max(most.z, most.w)));
 
     // A power of two, exact to multiply by, that brings the highest value to 2^14: where it is larger than f16 holds, or so small that
-    // others would lose their digits. Infinities and NaN keep factor 1.
+    // others (with SPLIT, their rests) would lose their digits. Infinities and NaN keep factor 1.
     let exponent = max(i32((bitcast<u32>(highest) >> 23u) & 0xffu) - 127, -100);
+#if SPLIT
+    let scaled   = exponent < 128 && highest > 0.0;
+    let stored   = false;
+#else
     let scaled   = (exponent >= 15 && exponent < 128) || (exponent < -8 && highest > 0.0);
+    let stored   = !scaled;
+#endif
     if (local == 0u) {
         factors_set_word((params.factors_offset >> 2u) + group, bitcast<u32>(select(1.0, exp2(f32(exponent - 14)), scaled)));
     }
-    if (scaled) {
-        // Rare, so it may take a second look.
+    if (!stored) {
+        // Rare without SPLIT, so it may take a second look.
+        let scale = select(1.0, exp2(f32(14 - exponent)), scaled);
         for (var q = local; q < quads; q += WORKGROUP) {
-            store(to, q, exp2(f32(14 - exponent)) * load(start, q));
+            store(to, q, scale * load(start, q));
         }
     }
 }

@@ -25,7 +25,7 @@ float size_of_column(int64_t c) {
 
 // The same for row `r` of weights of a type that can hold them.
 float size_of_row(ggml_type type, int64_t r) {
-    return type != GGML_TYPE_BF16 ? 1.0f : r == 2 ? 3e6f : r == 6 ? 1e-7f : 1.0f;
+    return type != GGML_TYPE_BF16 && type != GGML_TYPE_F32 ? 1.0f : r == 2 ? 3e6f : r == 6 ? 1e-7f : 1.0f;
 }
 
 // The largest error of a value, of the sum of the magnitudes that it is made of.
@@ -42,13 +42,15 @@ double worst_error(const product & p) {
     std::vector<float>   as(p.m * p.k), bs(p.n * p.k * p.batches), result(ggml_nelements(y));
     std::vector<uint8_t> bytes(ggml_nbytes(a));
     for (size_t i = 0; i < as.size(); i++) {
-        as[i] = weight(static_cast<int64_t>(i)) * size_of_row(p.type, static_cast<int64_t>(i) / p.k);
+        as[i] = weight(static_cast<int64_t>(i)) / 3.0f * size_of_row(p.type, static_cast<int64_t>(i) / p.k);
     }
     for (size_t i = 0; i < bs.size(); i++) {
-        bs[i] = activation(static_cast<int64_t>(i)) * size_of_column(static_cast<int64_t>(i) / p.k % p.n);
+        bs[i] = activation(static_cast<int64_t>(i)) / 3.0f * size_of_column(static_cast<int64_t>(i) / p.k % p.n);
     }
     ggml_quantize_chunk(p.type, as.data(), bytes.data(), 0, p.m, p.k, nullptr);
-    ggml_get_type_traits(p.type)->to_float(bytes.data(), as.data(), p.m * p.k);
+    if (const auto to_float = ggml_get_type_traits(p.type)->to_float) {  // f32 has none
+        to_float(bytes.data(), as.data(), p.m * p.k);
+    }
     ggml_backend_tensor_set(a, bytes.data(), 0, bytes.size());
     ggml_backend_tensor_set(b, bs.data(), 0, ggml_nbytes(b));
     EXPECT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_SUCCESS);
@@ -83,13 +85,17 @@ TEST(matrix, products_are_right_however_they_are_cut) {
         { GGML_TYPE_BF16, 384, 64, 512, 1 },
         { GGML_TYPE_BF16, 130, 70, 96, 2 },
         { GGML_TYPE_BF16, 128, 128, 96, 1 },  // a tile with a scaled row and no scaled column
+        { GGML_TYPE_F32, 256, 64, 128, 1 },   // three parts of each value's digits
+        { GGML_TYPE_F32, 130, 70, 96, 2 },
+        { GGML_TYPE_F32, 64, 64, 512, 1 },    // in splits of k
         { GGML_TYPE_Q8_0, 384, 64, 512, 1 },
         { GGML_TYPE_Q8_0, 130, 70, 96, 1 },   // rows that end in the middle of a unit of 64 values
         { GGML_TYPE_Q4_K, 96, 40, 512, 1 },   // values in order
         { GGML_TYPE_Q6_K, 96, 40, 512, 1 },   // and spread
     };
     for (const product & p : cases) {
-        EXPECT_LT(worst_error(p), 2e-3) << ggml_type_name(p.type) << " " << p.m << " x " << p.n << " x " << p.k << ", " << p.batches;
+        const double limit = p.type == GGML_TYPE_F32 ? 2e-6 : 2e-3;
+        EXPECT_LT(worst_error(p), limit) << ggml_type_name(p.type) << " " << p.m << " x " << p.n << " x " << p.k << ", " << p.batches;
     }
 }
 
