@@ -14,7 +14,8 @@ struct attention_tuning {
     uint32_t rows;     // of a tile, at most
     uint32_t threads;  // of a workgroup, and KV positions it handles at once
     uint32_t unroll;   // rows of K or V whose loads are issued together
-    uint32_t octets;   // decoding: eight values each of K, and of V, that a thread has in flight
+    uint32_t octets;   // decoding: eight values each of K, and of V, that a thread has in flight,
+    uint32_t alone_octets;  // and for one workgroup alone, which is done sooner if its text is short
     uint32_t alone;    // decoding: KV positions that one workgroup takes alone, without a merge
     uint32_t alone_threads;
     uint32_t groups;   // workgroups that fill the device
@@ -23,10 +24,10 @@ struct attention_tuning {
 
 // Measured; see docs/performance.md.
 constexpr attention_tuning gpu_tuning = {
-    .rows = 16, .threads = 128, .unroll = 4, .octets = 4, .alone = 256, .alone_threads = 512, .groups = 512, .matrix_rows = 16384,
+    .rows = 16, .threads = 128, .unroll = 4, .octets = 16, .alone_octets = 4, .alone = 256, .alone_threads = 512, .groups = 512, .matrix_rows = 16384,
 };
 constexpr attention_tuning cpu_tuning = {
-    .rows = 16, .threads = 128, .unroll = 2, .octets = 2, .alone = 256, .alone_threads = 128, .groups = 16, .matrix_rows = 1024,
+    .rows = 16, .threads = 128, .unroll = 2, .octets = 2, .alone_octets = 2, .alone = 256, .alone_threads = 128, .groups = 16, .matrix_rows = 1024,
 };
 
 const attention_tuning & tuning_for(const gpu::capabilities & caps) {
@@ -392,14 +393,17 @@ private:
     }
 
     // Values of blocks are in flight decoded, which takes twice the registers.
-    uint32_t octets_in_flight(ggml_type type) const { return is_block(type) ? std::max(tuning_.octets / 4, 1u) : tuning_.octets; }
+    uint32_t octets_in_flight(ggml_type type, bool alone) const {
+        const uint32_t octets = alone ? tuning_.alone_octets : tuning_.octets;
+        return is_block(type) ? std::max(octets / 4, 1u) : octets;
+    }
 
     void define_decode(gpu::kernel_name & kernel, const attention & a, const kernel_choice & k) const {
         const uint32_t share = static_cast<uint32_t>(groups_for(groups_for(a.k->ne[0], 8), k.team));
         const uint32_t rows_of_k = k.positions / (k.threads / k.team), rows_of_v = k.positions / (k.threads / k.lanes);
         kernel.define("POSITIONS", k.positions).define("TEAM", k.team).define("SHARE", share).define("RESULT_ROWS", k.result_rows);
-        kernel.define("K_UNROLL", std::min(rows_of_k, power_of_two_below(std::max(octets_in_flight(a.k->type) / share, 1u))));
-        kernel.define("V_UNROLL", std::min(rows_of_v, octets_in_flight(a.v->type)));
+        kernel.define("K_UNROLL", std::min(rows_of_k, power_of_two_below(std::max(octets_in_flight(a.k->type, k.alone) / share, 1u))));
+        kernel.define("V_UNROLL", std::min(rows_of_v, octets_in_flight(a.v->type, k.alone)));
     }
 
     // Before the scores, K and V are unpacked and the mask is looked through, in scratch memory from `free_at` on.

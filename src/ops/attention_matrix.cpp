@@ -55,7 +55,7 @@ uint32_t memory_of(const attention_tile & t) {
     const uint32_t k_row  = t.k_chunk + 8, v_row = t.v_chunk + 8;
     const uint32_t tiles  = t.positions * (t.one_tile ? std::max(k_row, v_row) : k_row + v_row) * 2;
     const uint32_t scores = t.rows * (t.positions + 8) * (4 + 2);  // and weights
-    return tiles + scores + (t.queries_in_registers ? 0 : t.rows * (t.k_chunk * t.k_chunks + 8) * 2) + (t.subgroups_m * t.subgroups_n + 1) * 4;
+    return tiles + scores + (t.queries_in_registers ? 0 : t.rows * (t.k_chunk * t.k_chunks + 8) * 2) + align_up(t.subgroups_m * t.subgroups_n, 4) * 4 + 16;
 }
 
 attention_tile cut(const gpu::matrix_config & matrix, const tile_layout & layout, const gpu::capabilities & caps, uint32_t k_size, uint32_t v_size,

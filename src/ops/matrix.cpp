@@ -98,8 +98,9 @@ static matrix_shape cut(const gpu::matrix_config & matrix, const matrix_tiling &
 }
 
 static bool works(const matrix_shape & s, const gpu::capabilities & caps, bool by_expert) {
-    const uint32_t columns = by_expert ? s.tile_n * 8 + 12 : 0;  // which they are and where they go
-    const uint32_t memory = (s.tile_m + s.tile_n) * (s.tile_k + 8) * 2 + s.subgroups_m * s.subgroups_n * s.mat_m * s.mat_n * 4 + columns;
+    const uint32_t columns = by_expert ? s.tile_n * 8 + 16 : 0;  // which they are and where they go
+    const uint32_t subgroups = s.subgroups_m * s.subgroups_n;
+    const uint32_t memory = (s.tile_m + s.tile_n) * (s.tile_k + 8) * 2 + subgroups * s.mat_m * s.mat_n * 4 + (subgroups + 3) / 4 * 16 + columns;
     const uint32_t pairs  = s.tile_k / 4;
     // The kernel's threads load whole rows, all the same number.
     return memory <= caps.workgroup_memory && s.threads <= caps.max_threads && s.threads % pairs == 0 && s.tile_m % (s.threads / pairs) == 0 &&

@@ -35,9 +35,8 @@ const WEIGHT_STRIDE = POSITIONS + 8u;
 const QUERY_STRIDE  = k_CHUNK * k_CHUNKS + 8u;
 
 // What else lies in a row of scores, after them.
-const ROW_KEEP = POSITIONS;       // what is left of the row's sums after its reference score rose
-const ROW_MAX  = POSITIONS + 1u;
-const ROW_SUM  = POSITIONS + 2u;
+const ROW_MAX = POSITIONS;
+const ROW_SUM = POSITIONS + 1u;
 
 // Scores count in powers of two.
 const LOG2_E = 1.4426950408889634;
@@ -61,6 +60,16 @@ fn query_octet(start: u32, chunk: u32, part: u32, octet: u32) -> mat2x4<f32> {
         return mat2x4<f32>();
     }
     return q_row_octet(start, o);
+}
+
+// Whether the reference of a row in first_row .. first_row + MAT_M - 1 rose. A subgroup left a word for the rows of its threads.
+fn any_rose(first_row: u32) -> bool {
+    const rows_of_subgroup = ROWS / SUBGROUP_COUNT;
+    var found = 0u;
+    for (var r = 0u; r < MAT_M; r += min(MAT_M, rows_of_subgroup)) {
+        found |= rescaling[(first_row + r) / rows_of_subgroup];
+    }
+    return found != 0u;
 }
 
 fn largest(x: mat2x4<f32>) -> f32 {
@@ -289,9 +298,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
             reference = most + ABOVE;
             sum *= keep;
         }
-        if (share == 0u) {
-            scores[r * SCORE_STRIDE + ROW_KEEP] = keep;
-        }
         let rescale = subgroupAny(rose);
         if (lane == 0u) {
             rescaling[subgroup] = u32(rescale);
@@ -313,22 +319,31 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
         any_rescaled |= rescaled[$i];
 #end
         if (any_rescaled != 0u) {
+            // Matrices with a row that rose pass through memory, as many columns at a time as there is room for.
+#repeat i FRAGMENTS
+            let rose_$i = any_rose(sub_row + $iu * MAT_M);
+#end
 #repeat c v_CHUNKS
 #repeat j v_CHUNK / MAT_N / SUBGROUPS_N
 #repeat i FRAGMENTS
-            subgroupMatrixStore(&scores, (sub_row + $iu * MAT_M) * SCORE_STRIDE + sub_column * SCORE_COLUMNS + $ju * MAT_N % SCORE_COLUMNS, o_$c_$i_$j, false, SCORE_STRIDE);
+            if (rose_$i) {
+                subgroupMatrixStore(&scores, (sub_row + $iu * MAT_M) * SCORE_STRIDE + sub_column * SCORE_COLUMNS + $ju * MAT_N % SCORE_COLUMNS, o_$c_$i_$j, false, SCORE_STRIDE);
+            }
 #end
 #if ($j + 1) * SUBGROUPS_N * MAT_N / POSITIONS > $j * SUBGROUPS_N * MAT_N / POSITIONS || $j + 1 == v_CHUNK / MAT_N / SUBGROUPS_N
-            // As many columns as there is room for.
             workgroupBarrier();
-            for (var i = local; i < ROWS * POSITIONS; i += WORKGROUP) {
-                scores[i / POSITIONS * SCORE_STRIDE + i % POSITIONS] *= scores[i / POSITIONS * SCORE_STRIDE + ROW_KEEP];
+            if (keep != 1.0) {
+                for (var p = share; p < POSITIONS; p += LANES) {
+                    scores[r * SCORE_STRIDE + p] *= keep;
+                }
             }
             workgroupBarrier();
 #repeat h $j + 1
 #if $h * SUBGROUPS_N * MAT_N / POSITIONS == $j * SUBGROUPS_N * MAT_N / POSITIONS
 #repeat i FRAGMENTS
-            o_$c_$i_$h = subgroupMatrixLoad<subgroup_matrix_result<f32, MAT_N, MAT_M>>(&scores, (sub_row + $iu * MAT_M) * SCORE_STRIDE + sub_column * SCORE_COLUMNS + $hu * MAT_N % SCORE_COLUMNS, false, SCORE_STRIDE);
+            if (rose_$i) {
+                o_$c_$i_$h = subgroupMatrixLoad<subgroup_matrix_result<f32, MAT_N, MAT_M>>(&scores, (sub_row + $iu * MAT_M) * SCORE_STRIDE + sub_column * SCORE_COLUMNS + $hu * MAT_N % SCORE_COLUMNS, false, SCORE_STRIDE);
+            }
 #end
 #endif
 #end
