@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iterator>
 
 namespace ops {
@@ -19,14 +20,14 @@ struct matrix_tiling {
 };
 
 struct matrix_tuning {
-    std::array<matrix_tiling, 4> tilings;  // from the widest to the narrowest
+    std::array<matrix_tiling, 5> tilings;  // from the widest to the narrowest
     uint32_t                     groups;   // workgroups that fill the device
     uint32_t                     share;    // tiles of k that a split has, at least
     uint64_t                     split_values;  // products of f32 are made here if they multiply no more values
 };
 
 static constexpr matrix_tuning gpu_tuning = {
-    .tilings = { { { 2, 4, 4, 2 }, { 4, 2, 2, 2 }, { 2, 2, 4, 1 }, { 2, 1, 4, 1 } } },
+    .tilings = { { { 2, 4, 4, 2 }, { 2, 3, 4, 2 }, { 4, 2, 2, 2 }, { 2, 2, 4, 1 }, { 2, 1, 4, 1 } } },
     .groups  = 128,
     .share   = 8,
     .split_values = UINT64_MAX,
@@ -34,7 +35,7 @@ static constexpr matrix_tuning gpu_tuning = {
 
 // Splits, of k and of f32, are for tests here.
 static constexpr matrix_tuning cpu_tuning = {
-    .tilings = { { { 4, 4, 2, 2 }, { 4, 2, 2, 2 }, { 4, 2, 2, 1 }, { 4, 1, 2, 1 } } },
+    .tilings = { { { 4, 4, 2, 2 }, { 4, 3, 2, 2 }, { 4, 2, 2, 2 }, { 4, 2, 2, 1 }, { 4, 1, 2, 1 } } },
     .groups  = 4,
     .share   = 4,
     .split_values = 1u << 22,
@@ -107,20 +108,20 @@ static bool works(const matrix_shape & s, const gpu::capabilities & caps, bool b
            s.tile_n % (s.threads / pairs) == 0;
 }
 
-// The widest tiling that works and wastes no half of its columns.
+// The narrowest tiling that works and holds all columns, else the widest.
 static matrix_shape shape_of_tiles(const gpu::capabilities & caps, const gpu::matrix_config & matrix, const matrix_tuning & tuning, uint64_t columns,
                                    bool by_expert) {
+    matrix_shape best{};
     for (const matrix_tiling & tiling : tuning.tilings) {
-        const matrix_shape s         = cut(matrix, tiling, caps.subgroup_max);
-        const bool         narrowest = &tiling == &tuning.tilings.back();
-        if ((narrowest || columns > s.tile_n / 2) && works(s, caps, by_expert)) {
-            return s;
+        const matrix_shape s = cut(matrix, tiling, caps.subgroup_max);
+        if (works(s, caps, by_expert) && (best.tile_m == 0 || columns <= s.tile_n)) {
+            best = s;
         }
     }
-    return {};
+    return best;
 }
 
-// For `columns` columns, on average if they are those of an expert.
+// For `columns` columns, or as many as most experts have.
 static matrix_shape shape_for(const gpu::capabilities & caps, const ggml_tensor * src0, uint64_t columns, bool by_expert) {
     const gpu::matrix_config * matrix = best_matrix(caps);
     const bool eligible = is_float(src0->type) || is_block(src0->type);
@@ -163,7 +164,9 @@ matrix_shape matrix_shape_for(const gpu::capabilities & caps, const ggml_tensor 
 matrix_shape matrix_shape_by_expert(const gpu::capabilities & caps, const ggml_tensor * dst) {
     const ggml_tensor * src0  = dst->src[0];
     const uint64_t      pairs = static_cast<uint64_t>(dst->ne[1] * dst->ne[2]);
-    const matrix_shape  s     = shape_for(caps, src0, pairs / window_of(dst, src0, 2).whole, true);
+    const uint64_t      mean  = pairs / window_of(dst, src0, 2).whole;
+    const uint64_t      most  = mean + static_cast<uint64_t>(std::sqrt(mean));  // one standard deviation above, if experts are equally likely
+    const matrix_shape  s     = shape_for(caps, src0, most, true);
     if (s.tile_m == 0) {
         return {};
     }

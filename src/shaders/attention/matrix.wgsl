@@ -1,5 +1,5 @@
 // Attention for many query rows by subgroup matrices (MAT_M x MAT_N x MAT_K, f16 to f32). A workgroup takes ROWS rows and walks over
-// the visible tiles of POSITIONS KV positions of its split. Tiles of K and V go through workgroup memory in chunks of columns; what
+// the visible tiles of POSITIONS KV positions of its split, backwards. Tiles of K and V go through workgroup memory in chunks of columns; what
 // comes next is fetched into registers while the present one is used. SUBGROUPS_M x SUBGROUPS_N subgroups share the scores and the
 // columns of V; each has FRAGMENTS matrices of rows. Scores pass through workgroup memory in f32 and come back as weights in f16.
 //

@@ -1,5 +1,6 @@
 // Which tiles of POSITIONS KV positions a workgroup's rows see at all, and which only in part. attention/look.wgsl leaves a word for
-// every 16 tiles: bit i is set if tile i has a visible position, bit 16 + i if the mask changes a score in it.
+// every 16 tiles: bit i is set if tile i has a visible position, bit 16 + i if the mask changes a score in it. They are walked from
+// the last to the first: the highest scores are often those of near positions, and sums are rescaled when a score is higher than all before.
 
 var<workgroup> shared_visible: array<u32, 4>;  // [0]
 
@@ -7,13 +8,13 @@ struct Visible {
     found: bool,
     partly: bool,  // the mask acts, or the KV positions end
     tile: u32,
-    word: u32,     // of the tiles that follow
+    word: u32,     // its tiles are being walked
     bits: u32,     // what of them is left
 }
 
 fn first_visible(w: Work) -> Visible {
-    let word = w.begin / (16u * POSITIONS);
-    return Visible(false, false, w.begin / POSITIONS, word - 1u, 0u);
+    let words = (w.end + 16u * POSITIONS - 1u) / (16u * POSITIONS);
+    return Visible(false, false, w.begin / POSITIONS, words, 0u);
 }
 
 fn visible_bits(w: Work, word: u32, local: u32) -> u32 {
@@ -41,14 +42,14 @@ fn visible_bits(w: Work, word: u32, local: u32) -> u32 {
 fn next_visible(last: Visible, w: Work, local: u32) -> Visible {
     var v = last;
     while ((v.bits & 0xffffu) == 0u) {
-        v.word += 1u;
-        if (v.word * 16u * POSITIONS >= w.end) {
+        if (v.word * 16u * POSITIONS <= w.begin) {
             v.found = false;
             return v;
         }
+        v.word -= 1u;
         v.bits = visible_bits(w, v.word, local);
     }
-    let i = firstTrailingBit(v.bits);
+    let i = firstLeadingBit(v.bits & 0xffffu);
     return Visible(true, (v.bits & (0x10000u << i)) != 0u, 16u * v.word + i, v.word, v.bits & ~(1u << i));
 }
 
