@@ -33,7 +33,7 @@ std::vector<operand> operands_of(const dispatch & d) {
 params & params::append(const params & other, std::initializer_list<std::string_view> names) {
     size_t at = 0;
     for (const field & f : other.fields_) {
-        const bool quad = std::strncmp(f.type, "vec4", 4) == 0;
+        const bool quad = f.words == 4;
         at              = quad ? (at + 3) / 4 * 4 : at;
         if (std::find(names.begin(), names.end(), f.name) != names.end()) {
             if (quad) {
@@ -151,20 +151,22 @@ result<binding_plan> plan_bindings(const std::vector<operand> & operands, const 
 // source
 //
 
+// Made for every dispatch of a new graph, so it takes no detours.
 std::string kernel_key(const dispatch & d, const binding_plan & plan) {
-    std::string key;
-    const auto * slot = plan.slot.data();
-    for (const dispatch * job : jobs_of(d)) {
-        key += (key.empty() ? "" : " + ") + job->kernel.shader();
-        auto sorted = job->kernel.defined();
-        std::sort(sorted.begin(), sorted.end(), [](const auto & a, const auto & b) { return std::strcmp(a.first, b.first) < 0; });
-        for (const auto & [name, value] : sorted) {
-            key += std::string(" ") + name + "=" + value;
-        }
-        for (const operand & o : job->operands) {
+    std::string      key;
+    const uint32_t * slot = plan.slot.data();
+    const auto       add  = [&](const dispatch & job) {
+        key += job.kernel.text();
+        for (const operand & o : job.operands) {
             const binding & b = plan.bindings[*slot];
-            key += format(" %s:%s%s@%u", o.name, o.type, b.atomic ? "a" : b.wide ? "w" : b.pairs ? "p" : b.floats ? "f" : "", *slot++);
+            key.append(" ").append(o.name).append(":").append(o.type);
+            key.append(b.atomic ? "a" : b.wide ? "w" : b.pairs ? "p" : b.floats ? "f" : "").append("@").append(std::to_string(*slot++));
         }
+    };
+    add(d);
+    for (const dispatch & other : d.beside) {
+        key += " + ";
+        add(other);
     }
     return key;
 }

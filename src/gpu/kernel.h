@@ -19,22 +19,31 @@ namespace gpu {
 class kernel_name {
 public:
     kernel_name() = default;
-    kernel_name(const char * shader) : shader_(shader) {}
+    kernel_name(const char * shader) : shader_(shader), text_(shader) {}
 
     kernel_name & define(const char * name, uint32_t value = 1) { return define(name, std::to_string(value)); }
     kernel_name & define(const char * name, std::string value) {
+        text_.append(" ").append(name).append("=").append(value);
         defines_.emplace_back(name, std::move(value));
         return *this;
     }
     // Threads of a workgroup; the shader reads it as WORKGROUP.
-    kernel_name & threads(uint32_t n) { return define("WORKGROUP", n); }
+    kernel_name & threads(uint32_t n) {
+        threads_ = n;
+        return define("WORKGROUP", n);
+    }
 
     const std::string & shader() const { return shader_; }
+    uint32_t            threads() const { return threads_; }
+    // The shader and all defines, as they came.
+    const std::string & text() const { return text_; }
     const std::vector<std::pair<const char *, std::string>> & defined() const { return defines_; }
 
 private:
     std::string                                       shader_;
+    std::string                                       text_;
     std::vector<std::pair<const char *, std::string>> defines_;
+    uint32_t                                          threads_ = 0;
 };
 
 // The fields of `struct Params`, in order; the C++ side is the only declaration, WGSL's is generated from it.
@@ -43,6 +52,7 @@ public:
     struct field {
         const char * name;
         const char * type;
+        size_t       words;  // 4 are aligned to 16 bytes
     };
 
     params & add(const char * name, uint32_t value) { return scalar(name, "u32", value); }
@@ -53,9 +63,9 @@ public:
         return scalar(name, "f32", bits);
     }
     params & add(const char * name, const std::array<uint32_t, 4> & v) {
-        words_.resize((words_.size() + 3) / 4 * 4);  // vec4 is aligned to 16 bytes
+        words_.resize((words_.size() + 3) / 4 * 4);
         words_.insert(words_.end(), v.begin(), v.end());
-        fields_.push_back({ name, "vec4<u32>" });
+        fields_.push_back({ name, "vec4<u32>", 4 });
         return *this;
     }
     // The fields of these names of `other`, in its order.
@@ -68,7 +78,7 @@ public:
 
 private:
     params & scalar(const char * name, const char * type, uint32_t bits) {
-        fields_.push_back({ name, type });
+        fields_.push_back({ name, type, 1 });
         words_.push_back(bits);
         return *this;
     }

@@ -14,19 +14,12 @@ static bool conflict(const gpu::operand & a, const gpu::operand & b) {
 }
 
 static bool conflict(const gpu::dispatch & a, const gpu::dispatch & b) {
-    const auto theirs = gpu::operands_of(b);
-    return std::any_of(a.operands.begin(), a.operands.end(), [&](const gpu::operand & mine) {
-        return std::any_of(theirs.begin(), theirs.end(), [&](const gpu::operand & other) { return conflict(mine, other); });
-    });
-}
-
-static std::string workgroup_of(const gpu::dispatch & d) {
-    for (const auto & [name, value] : d.kernel.defined()) {
-        if (std::strcmp(name, "WORKGROUP") == 0) {
-            return value;
-        }
-    }
-    return "";
+    const auto with = [&](const gpu::dispatch & job) {
+        return std::any_of(a.operands.begin(), a.operands.end(), [&](const gpu::operand & mine) {
+            return std::any_of(job.operands.begin(), job.operands.end(), [&](const gpu::operand & other) { return conflict(mine, other); });
+        });
+    };
+    return with(b) || std::any_of(b.beside.begin(), b.beside.end(), with);
 }
 
 // Bound together, every operand is read as it is alone: a binding that two kernels share can be wide for both or for none.
@@ -45,23 +38,24 @@ static bool bound_as_alone(const gpu::dispatch & all, const gpu::binding_plan & 
     return true;
 }
 
-static bool join(gpu::dispatch & to, const gpu::dispatch & d, const gpu::capabilities & caps) {
-    if (!to.joins || to.beside.size() + 1 >= max_jobs || workgroup_of(to) != workgroup_of(d)) {
+// Takes `d` away if the two can run side by side.
+static bool join(gpu::dispatch & to, gpu::dispatch & d, const gpu::capabilities & caps) {
+    if (!to.joins || to.beside.size() + 1 >= max_jobs || to.kernel.threads() != d.kernel.threads()) {
         return false;
     }
-    gpu::dispatch together = to;
-    together.beside.push_back(d);
-    together.label += " | " + d.label;
-    auto bindings = gpu::plan_bindings(gpu::operands_of(together), caps);
-    if (!bindings.ok() || gpu::params_bytes(together) > gpu::kernel_cache::params_bytes || !bound_as_alone(together, *bindings, caps)) {
+    to.beside.push_back(std::move(d));
+    auto bindings = gpu::plan_bindings(gpu::operands_of(to), caps);
+    if (!bindings.ok() || gpu::params_bytes(to) > gpu::kernel_cache::params_bytes || !bound_as_alone(to, *bindings, caps)) {
+        d = std::move(to.beside.back());
+        to.beside.pop_back();
         return false;
     }
-    to = std::move(together);
+    to.label += " | " + to.beside.back().label;
     return true;
 }
 
 // Joins the earliest dispatch that it can reach: what depends on it can then join earlier ones too.
-static bool join_one_of(std::vector<gpu::dispatch> & before, const gpu::dispatch & d, const gpu::capabilities & caps) {
+static bool join_one_of(std::vector<gpu::dispatch> & before, gpu::dispatch & d, const gpu::capabilities & caps) {
     size_t first = before.size();  // of those that it may pass
     while (first > 0 && before.size() - first < reach && !conflict(d, before[first - 1])) {
         first--;

@@ -136,12 +136,13 @@ static bool written_by(const std::vector<const ggml_tensor *> & nodes, const ggm
     return std::any_of(nodes.begin(), nodes.end(), [=](const ggml_tensor * node) { return writes_sources(node) || overlap(node, t); });
 }
 
-gpu::dispatch executor::resolve(const ops::step & s, const planned_node & of, bool & faults) {
+gpu::dispatch executor::resolve(ops::step && s, const planned_node & of, bool & faults) {
     gpu::dispatch d;
-    d.kernel = s.kernel;
-    d.values = s.params;
-    d.groups = s.groups;
     d.label  = of.name + " " + s.kernel.shader();
+    d.kernel = std::move(s.kernel);
+    d.values = std::move(s.params);
+    d.groups = s.groups;
+    d.operands.reserve(s.operands.size());
     d.joins  = s.joins;
     for (const ops::operand & o : s.operands) {
         gpu::operand bound{ o.name, nullptr, o.offset, o.size, o.type, o.wide, o.atomic, o.pairs, o.floats };
@@ -270,12 +271,12 @@ gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph *
         return s;
     }
     std::vector<gpu::dispatch> dispatches;
-    for (const planned_node & p : plans) {
-        for (const ops::step & s : p.steps.steps) {
+    for (planned_node & p : plans) {
+        for (ops::step & s : p.steps.steps) {
             if (device_->user().debug) {
                 log_step(p, s);
             }
-            dispatches.push_back(resolve(s, p, into.faults));
+            dispatches.push_back(resolve(std::move(s), p, into.faults));
         }
     }
     if (fuse) {
@@ -310,7 +311,7 @@ gpu::result<executor::kept *> executor::program_for(const ggml_cgraph * graph) {
     if (!dispatches.ok()) {
         return dispatches.why();
     }
-    auto made = gpu::program::build(device_, *dispatches);
+    auto made = gpu::program::build(device_, std::move(*dispatches));
     if (!made.ok()) {
         return made.why();
     }

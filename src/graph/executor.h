@@ -53,7 +53,7 @@ private:
     gpu::status                             reserve_debug(const ops::plan & plan);
     gpu::status                             print_debug();
     gpu::status                             report_fault(uint32_t met);
-    gpu::dispatch                           resolve(const ops::step & s, const planned_node & of, bool & faults);
+    gpu::dispatch                           resolve(ops::step && s, const planned_node & of, bool & faults);
 
     std::shared_ptr<gpu::device>   device_;
     fusions &                      fusions_;

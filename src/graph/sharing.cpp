@@ -13,10 +13,7 @@ static void append(std::string & key, const void * data, size_t size) {
 
 // All that decides what a step writes: equal keys write equal bytes as long as the source is unchanged.
 static std::string key_of(const ops::step & s) {
-    std::string key = s.kernel.shader();
-    for (const auto & [name, value] : s.kernel.defined()) {
-        key += std::string(" ") + name + "=" + value;
-    }
+    std::string key = s.kernel.text();
     append(key, s.params.words().data(), s.params.words().size() * sizeof(uint32_t));
     for (const ops::operand & o : s.operands) {
         append(key, &o.offset, sizeof o.offset);
