@@ -19,7 +19,10 @@ namespace gpu {
 class kernel_name {
 public:
     kernel_name() = default;
-    kernel_name(const char * shader) : shader_(shader), text_(shader) {}
+    kernel_name(const char * shader) : shader_(shader), text_(shader) {
+        text_.reserve(256);
+        defines_.reserve(16);
+    }
 
     kernel_name & define(const char * name, uint32_t value = 1) { return define(name, std::to_string(value)); }
     kernel_name & define(const char * name, std::string value) {
@@ -78,6 +81,10 @@ public:
 
 private:
     params & scalar(const char * name, const char * type, uint32_t bits) {
+        if (words_.empty()) {
+            words_.reserve(48);
+            fields_.reserve(24);
+        }
         fields_.push_back({ name, type, 1 });
         words_.push_back(bits);
         return *this;

@@ -208,7 +208,7 @@ fused plan_fused(const gpu::capabilities & caps, const ggml_cgraph * graph, int 
 
 // The step that quantises `t` for the product `node`; nothing if it does no such thing.
 static std::optional<step> quantise_step_of(const gpu::capabilities & caps, const ggml_tensor * node, const ggml_tensor * t) {
-    if (!is_product(node) || node->src[1]->data != t->data || buffer_of(node->src[1]) != buffer_of(t)) {
+    if (!is_product(node) || node->src[1]->data != t->data || buffer_of(node->src[1]) != buffer_of(t) || !is_by_matvec(caps, node)) {
         return {};
     }
     plan p = plan_node(caps, node);

@@ -105,6 +105,10 @@ static bool few_pairs(const ggml_tensor * dst) {
     return pairs <= 4 * int64_t(window_of(dst, dst->src[0], 2).whole) || pairs <= matvec_columns;
 }
 
+bool is_by_matvec(const gpu::capabilities & caps, const ggml_tensor * product) {
+    return product->op == GGML_OP_MUL_MAT_ID ? few_pairs(product) : few_columns(caps, product);
+}
+
 step route_step(const ggml_tensor * dst, const table_window & experts, const operand & routes) {
     const ggml_tensor * ids   = dst->src[2];
     const uint32_t      slots = static_cast<uint32_t>(dst->ne[1]);
