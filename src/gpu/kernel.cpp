@@ -412,6 +412,10 @@ void kernel_cache::compile(kernel & k, const std::string & source, WGPUPipelineL
     }
 }
 
+bool kernel_cache::is_compiled(kernel & k) {
+    return k.compiled.valid() ? k.compiled.wait_for(std::chrono::seconds(0)) == std::future_status::ready : k.done.load();
+}
+
 status kernel_cache::await(kernel & k) {
     if (k.compiled.valid()) {
         k.compiled.wait();

@@ -168,6 +168,8 @@ public:
     kernel * request(const dispatch & d, const binding_plan & plan);
     // Waits for the compilation.
     status await(kernel & k);
+    // Whether `await` would not wait.
+    bool is_compiled(kernel & k);
 
     // Layouts depend on the number of storage bindings alone.
     WGPUBindGroupLayout group_layout(size_t storage_bindings);

@@ -7,36 +7,26 @@
 
 namespace gpu {
 
+// Bytes of parameters that share a buffer, at most.
+static constexpr size_t arena_bytes = 64u << 10;
+
 program::~program() {
-    for (WGPUBindGroup group : groups_) {
-        wgpu().BindGroupRelease(group);
+    for (arena & a : arenas_) {
+        for (auto & [key, group] : a.groups) {
+            wgpu().BindGroupRelease(group);
+        }
     }
 }
 
 result<std::unique_ptr<program>> program::build(std::shared_ptr<device> on, std::vector<dispatch> dispatches) {
-    std::unique_ptr<program> made(new program(on));
-    for (dispatch & d : dispatches) {
-        if (d.groups == 0) {
-            continue;
-        }
-        if (status added = made->add(d); !added.ok()) {
-            return added;
-        }
+    std::unique_ptr<program> made(new program(std::move(on)));
+    status                   done = made->add(std::move(dispatches));
+    if (done.ok()) {
+        done = made->await(made->size());
     }
-    for (const command & c : made->commands_) {
-        if (status compiled = on->kernels().await(*c.code); !compiled.ok()) {
-            return compiled;
-        }
+    if (!done.ok()) {
+        return done;
     }
-    if (made->commands_.empty()) {
-        return made;
-    }
-    const uint64_t bytes  = made->pending_->params.size() * sizeof(uint32_t);
-    auto           memory = on->create_buffer(bytes + kernel_cache::params_bytes, "parameters");  // every binding reaches so far past its offset
-    if (!memory.ok()) {
-        return memory.why();
-    }
-    made->arena_ = *memory;
     return made;
 }
 
@@ -68,12 +58,41 @@ size_t params_bytes(const dispatch & d) {
     return words.size() * sizeof(uint32_t);
 }
 
+status program::add(std::vector<dispatch> dispatches) {
+    for (size_t i = 0; i < dispatches.size(); i++) {
+        if (dispatches[i].groups == 0) {
+            continue;
+        }
+        status done = reserve(dispatches.size() - i);
+        if (done.ok()) {
+            done = add(dispatches[i]);
+        }
+        if (!done.ok()) {
+            return done;
+        }
+    }
+    return {};
+}
+
+// Makes room for the parameters of a dispatch, if there is none for those of `dispatches`.
+status program::reserve(size_t dispatches) {
+    static constexpr size_t most = kernel_cache::params_bytes;  // of one, and every binding reaches so far past its offset
+    if (!arenas_.empty() && arenas_.back().words.size() * sizeof(uint32_t) + 2 * most <= arenas_.back().memory->size()) {
+        return {};
+    }
+    auto memory = device_->create_buffer(std::min((dispatches + 1) * most, arena_bytes), "parameters");
+    if (memory.ok()) {
+        arenas_.emplace_back().memory = *memory;
+    }
+    return memory.why();
+}
+
 status program::add(dispatch & d) {
     auto plan = d.beside.empty() ? plan_bindings(d.operands, device_->caps()) : plan_bindings(operands_of(d), device_->caps());
     if (!plan.ok()) {
         return status::failure(d.label + ": " + plan.why().text());
     }
-    std::vector<uint32_t> & words = pending_->params;
+    std::vector<uint32_t> & words = arenas_.back().words;
     align(words, std::max<size_t>(device_->caps().uniform_alignment, 16) / sizeof(uint32_t));
     const size_t     params_at = words.size();
     uint64_t         groups    = 0;
@@ -92,48 +111,74 @@ status program::add(dispatch & d) {
     if (y > limit || groups > UINT32_MAX) {
         return status::failure(d.label + ": more workgroups than this device can run");
     }
-    kernel * code = device_->kernels().request(d, *plan);
-    commands_.push_back({ code, nullptr, static_cast<uint32_t>(params_at * sizeof(uint32_t)), static_cast<uint32_t>(x), static_cast<uint32_t>(y), std::move(d.label) });
-    pending_->bindings.push_back(std::move(*plan));
+    commands_.push_back({
+        .code      = device_->kernels().request(d, *plan),
+        .group     = nullptr,
+        .arena     = static_cast<uint32_t>(arenas_.size() - 1),
+        .params_at = static_cast<uint32_t>(params_at * sizeof(uint32_t)),
+        .x         = static_cast<uint32_t>(x),
+        .y         = static_cast<uint32_t>(y),
+        .label     = std::move(d.label),
+    });
+    bindings_.push_back(std::move(*plan));
+    return {};
+}
+
+bool program::is_compiled() {
+    while (compiled_ < commands_.size() && device_->kernels().is_compiled(*commands_[compiled_].code)) {
+        compiled_++;
+    }
+    return compiled_ == commands_.size();
+}
+
+status program::await(size_t end) {
+    for (; compiled_ < end; compiled_++) {
+        if (status compiled = device_->kernels().await(*commands_[compiled_].code); !compiled.ok()) {
+            return compiled;
+        }
+    }
     return {};
 }
 
 // Uploads the parameters of the commands before `end` and binds their memory.
 status program::make_ready(size_t end) {
-    if (pending_ == nullptr || pending_->ready >= end) {
+    if (ready_ >= end) {
         return {};
     }
-    const auto     at    = [&](size_t command) { return command < commands_.size() ? commands_[command].params_at / sizeof(uint32_t) : pending_->params.size(); };
-    const size_t   begin = pending_->ready, first = at(begin);
-    const uint64_t bytes = (at(end) - first) * sizeof(uint32_t);
-    if (status written = device_->write(arena_, first * sizeof(uint32_t), pending_->params.data() + first, bytes); !written.ok()) {
-        return written;
+    for (arena & a : arenas_) {
+        const uint64_t bytes = a.words.size() * sizeof(uint32_t);
+        if (a.uploaded < bytes) {
+            if (status written = device_->write(a.memory, a.uploaded, a.words.data() + a.uploaded / sizeof(uint32_t), bytes - a.uploaded); !written.ok()) {
+                return written;
+            }
+            a.uploaded = bytes;
+        }
     }
-    for (size_t i = begin; i < end; i++) {
-        commands_[i].group = bind_group(pending_->bindings[i]);
+    const size_t first = commands_.size() - bindings_.size();
+    for (; ready_ < end; ready_++) {
+        commands_[ready_].group = bind_group(arenas_[commands_[ready_].arena], bindings_[ready_ - first]);
     }
-    pending_->ready = end;
-    if (end == commands_.size()) {
-        pending_.reset();
+    if (ready_ == commands_.size()) {
+        bindings_.clear();
     }
     return device_->health();
 }
 
-WGPUBindGroup program::bind_group(const binding_plan & plan) {
+WGPUBindGroup program::bind_group(arena & of, const binding_plan & plan) {
     std::vector<uint64_t> key;
     for (const binding & b : plan.bindings) {
         key.insert(key.end(), { b.memory->id(), b.offset, b.size });
     }
-    WGPUBindGroup & group = pending_->groups[key];
+    WGPUBindGroup & group = of.groups[key];
     if (group != nullptr) {
         return group;
     }
     std::vector<WGPUBindGroupEntry> entries(plan.bindings.size() + 1);
     entries[0]        = {};
-    entries[0].buffer = arena_->handle();
+    entries[0].buffer = of.memory->handle();
     entries[0].size   = kernel_cache::params_bytes;
     for (size_t b = 0; b < plan.bindings.size(); b++) {
-        const binding & bound = plan.bindings[b];
+        const binding & bound  = plan.bindings[b];
         entries[b + 1]         = {};
         entries[b + 1].binding = static_cast<uint32_t>(b + 1);
         entries[b + 1].buffer  = bound.memory->handle();
@@ -144,9 +189,7 @@ WGPUBindGroup program::bind_group(const binding_plan & plan) {
     descriptor.layout                  = device_->kernels().group_layout(plan.bindings.size());
     descriptor.entryCount              = entries.size();
     descriptor.entries                 = entries.data();
-    group                              = wgpu().DeviceCreateBindGroup(device_->handle(), &descriptor);
-    groups_.push_back(group);
-    return group;
+    return group                       = wgpu().DeviceCreateBindGroup(device_->handle(), &descriptor);
 }
 
 void program::encode(WGPUCommandEncoder encoder, size_t begin, size_t end, profiler * timing) {
@@ -173,27 +216,45 @@ void program::encode(WGPUCommandEncoder encoder, size_t begin, size_t end, profi
     }
 }
 
-status program::submit(profiler * timing) {
-    // A small first batch: the GPU idles until it arrives. Measured on an H200: 8, 32, 60, then 100 (docs/performance.md).
-    static constexpr size_t ramp[] = { 8, 32, 60, 100 };
-    size_t                  step   = 0;
-    for (size_t begin = 0; begin < commands_.size();) {
-        const size_t end = std::min(commands_.size(), begin + ramp[std::min(step++, std::size(ramp) - 1)]);
-        if (status ready = make_ready(end); !ready.ok()) {
-            return ready;
-        }
+status program::submit(size_t begin, size_t end, profiler * timing) {
+    status done = await(end);
+    if (done.ok()) {
+        done = make_ready(end);
+    }
+    if (done.ok() && timing != nullptr) {
+        done = timing->begin(end - begin);
+    }
+    if (!done.ok()) {
+        return done;
+    }
+    return device_->encode("graph", [&](WGPUCommandEncoder encoder) {
+        encode(encoder, begin, end, timing);
         if (timing != nullptr) {
-            if (status room = timing->begin(end - begin); !room.ok()) {
-                return room;
-            }
+            timing->resolve(encoder);
         }
-        status sent = device_->encode("graph", [&](WGPUCommandEncoder encoder) {
-            encode(encoder, begin, end, timing);
-            if (timing != nullptr) {
-                timing->resolve(encoder);
-            }
-        });
-        if (!sent.ok()) {
+    });
+}
+
+size_t program::batch(size_t number) {
+    static constexpr size_t ramp[] = { 8, 32, 60, 100 };
+    return ramp[std::min(number, std::size(ramp) - 1)];
+}
+
+status program::submit_added() {
+    while (submitted_ < commands_.size()) {
+        const size_t end = std::min(commands_.size(), submitted_ + batch(SIZE_MAX));
+        if (status sent = submit(submitted_, end, nullptr); !sent.ok()) {
+            return sent;
+        }
+        submitted_ = end;
+    }
+    return {};
+}
+
+status program::submit(profiler * timing) {
+    for (size_t begin = 0, number = 0; begin < commands_.size(); number++) {
+        const size_t end = std::min(commands_.size(), begin + batch(number));
+        if (status sent = submit(begin, end, timing); !sent.ok()) {
             return sent;
         }
         begin = end;

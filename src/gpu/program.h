@@ -1,6 +1,7 @@
-// Dispatches turned into WebGPU commands once, to be submitted any number of times: pipelines resolved, and with the first
-// submission, while the GPU runs what was submitted before, parameters uploaded and bind groups made. Submitting a program again
-// costs a few calls a dispatch and no memory.
+// Dispatches turned into WebGPU commands once, to be submitted any number of times: pipelines resolved, bind groups made,
+// parameters uploaded. Submitting a program again costs a few calls a dispatch and no memory.
+//
+// A program may be run while it is still being made: what was added is submitted, then more is added.
 #pragma once
 
 #include "gpu/kernel.h"
@@ -14,11 +15,23 @@ size_t params_bytes(const dispatch & d);
 
 class program {
 public:
-    // Compiles what is missing (all kernels at once).
-    static result<std::unique_ptr<program>> build(std::shared_ptr<device> on, std::vector<dispatch> dispatches);
+    explicit program(std::shared_ptr<device> on) : device_(std::move(on)) {}
     ~program();
 
-    // Submits all dispatches, in growing batches so that the GPU starts early; returns without waiting.
+    // All dispatches added, and their kernels compiled.
+    static result<std::unique_ptr<program>> build(std::shared_ptr<device> on, std::vector<dispatch> dispatches);
+
+    // Appends dispatches and starts to compile what is missing, without waiting.
+    status add(std::vector<dispatch> dispatches);
+    // Whether nothing that was added waits for a compilation.
+    bool is_compiled();
+
+    // How many dispatches the batch of that number should have when a graph starts. A small first one: the GPU idles until it arrives.
+    // Measured on an H200: docs/performance.md.
+    static size_t batch(size_t number);
+    // Submits what was added since the last call, for the first time; waits for compilations alone.
+    status submit_added();
+    // Submits all dispatches, in growing batches so that the GPU starts early; waits for compilations alone.
     status submit(profiler * timing);
 
     size_t size() const { return commands_.size(); }
@@ -27,30 +40,35 @@ private:
     struct command {
         kernel *      code;
         WGPUBindGroup group;
-        uint32_t      params_at;  // byte offset in the arena
+        uint32_t      arena;      // which
+        uint32_t      params_at;  // byte offset there
         uint32_t      x, y;       // grid
         std::string   label;
     };
 
-    // What the commands from the `ready`th on still wait for.
-    struct pending {
-        std::vector<uint32_t>     params;    // of all commands, as they will lie in the arena
-        std::vector<binding_plan> bindings;  // of all commands
-        size_t                    ready = 0;
-        std::map<std::vector<uint64_t>, WGPUBindGroup> groups;  // by what they bind
+    // Parameters of some commands, and what binds them to the memory of each.
+    struct arena {
+        buffer_ref                                     memory;
+        std::vector<uint32_t>                          words;         // what it holds, once it is uploaded:
+        uint64_t                                       uploaded = 0;  // so many bytes
+        std::map<std::vector<uint64_t>, WGPUBindGroup> groups;        // by what else they bind
     };
 
-    explicit program(std::shared_ptr<device> on) : device_(std::move(on)), pending_(new pending) {}
+    status        reserve(size_t dispatches);
     status        add(dispatch & d);
+    status        await(size_t end);
     status        make_ready(size_t end);
-    WGPUBindGroup bind_group(const binding_plan & plan);
+    WGPUBindGroup bind_group(arena & of, const binding_plan & plan);
+    status        submit(size_t begin, size_t end, profiler * timing);
     void          encode(WGPUCommandEncoder encoder, size_t begin, size_t end, profiler * timing);
 
-    std::shared_ptr<device>    device_;
-    std::vector<command>       commands_;
-    std::vector<WGPUBindGroup> groups_;   // each distinct one once
-    buffer_ref                 arena_;    // the parameters of all commands
-    std::unique_ptr<pending>   pending_;  // null when all commands are ready
+    std::shared_ptr<device>   device_;
+    std::vector<command>      commands_;
+    std::vector<arena>        arenas_;
+    std::vector<binding_plan> bindings_;       // of the commands that are not ready, from the `ready_`th on
+    size_t                    compiled_  = 0;  // so many commands' kernels are compiled,
+    size_t                    ready_     = 0;  // so many have their parameters uploaded and their bind groups made,
+    size_t                    submitted_ = 0;  // and so many were submitted by submit_added
 };
 
 }  // namespace gpu

@@ -3,6 +3,7 @@
 #include "gpu/program.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace graph {
 
@@ -55,25 +56,26 @@ static bool join(gpu::dispatch & to, gpu::dispatch & d, const gpu::capabilities 
 }
 
 // Joins the earliest dispatch that it can reach: what depends on it can then join earlier ones too.
-static bool join_one_of(std::vector<gpu::dispatch> & before, gpu::dispatch & d, const gpu::capabilities & caps) {
-    size_t first = before.size();  // of those that it may pass
-    while (first > 0 && before.size() - first < reach && !conflict(d, before[first - 1])) {
+bool side_by_side::join_one(gpu::dispatch & d) {
+    size_t first = placed_.size();  // of those that it may pass
+    while (first > 0 && placed_.size() - first < reach && !conflict(d, placed_[first - 1])) {
         first--;
     }
-    return std::any_of(before.begin() + static_cast<std::ptrdiff_t>(first), before.end(), [&](gpu::dispatch & other) { return join(other, d, caps); });
+    return std::any_of(placed_.begin() + static_cast<std::ptrdiff_t>(first), placed_.end(), [&](gpu::dispatch & other) { return join(other, d, caps_); });
 }
 
-std::vector<gpu::dispatch> put_side_by_side(std::vector<gpu::dispatch> in_order, const gpu::capabilities & caps) {
-    std::vector<gpu::dispatch> placed;
-    for (gpu::dispatch & d : in_order) {
-        if (d.groups == 0) {
-            continue;
-        }
-        if (!d.joins || !join_one_of(placed, d, caps)) {
-            placed.push_back(std::move(d));
-        }
+void side_by_side::add(gpu::dispatch d) {
+    if (d.groups != 0 && (!d.joins || !join_one(d))) {
+        placed_.push_back(std::move(d));
     }
-    return placed;
+}
+
+std::vector<gpu::dispatch> side_by_side::take(bool all) {
+    const size_t kept = all ? 0 : std::min(reach, placed_.size());
+    const auto   end  = placed_.end() - static_cast<std::ptrdiff_t>(kept);
+    std::vector<gpu::dispatch> taken(std::make_move_iterator(placed_.begin()), std::make_move_iterator(end));
+    placed_.erase(placed_.begin(), end);
+    return taken;
 }
 
 }  // namespace graph

@@ -6,8 +6,21 @@
 
 namespace graph {
 
-// Dispatches in the order of their results. Those that may join (gpu::dispatch::joins) move forward to one of the few before them
-// where nothing in between reads what they write or writes what they touch.
-std::vector<gpu::dispatch> put_side_by_side(std::vector<gpu::dispatch> in_order, const gpu::capabilities & caps);
+// Takes dispatches in the order of their results. Those that may join (gpu::dispatch::joins) move forward to one of the few before
+// them where nothing in between reads what they write or writes what they touch.
+class side_by_side {
+public:
+    explicit side_by_side(const gpu::capabilities & caps) : caps_(caps) {}
+
+    void add(gpu::dispatch d);
+    // The first of those added, which none that follows can join; with `all`, none follows.
+    std::vector<gpu::dispatch> take(bool all);
+
+private:
+    bool join_one(gpu::dispatch & d);
+
+    const gpu::capabilities &  caps_;
+    std::vector<gpu::dispatch> placed_;
+};
 
 }  // namespace graph

@@ -85,15 +85,66 @@ static std::vector<uint64_t> signature_of(const ggml_cgraph * graph) {
 // planning
 //
 
-// Memory that all programs share, grown to `bytes`.
-gpu::status executor::reserve(gpu::buffer_ref & memory, uint64_t bytes, const char * name) {
-    if (bytes == 0 || (memory != nullptr && memory->size() >= bytes)) {
+// A graph that is seen for the first time. What was planned of it goes to the GPU while the rest is planned.
+struct executor::planning {
+    const ggml_cgraph *       graph;
+    kept &                    into;
+    side_by_side              placing;
+    shared_preparation        sharing  = {};
+    std::vector<planned_node> waiting  = {};  // planned, not in the program yet
+    size_t                    steps    = 0;   // of these
+    uint64_t                  scratch  = 0;   // bytes that plans take, so far
+    uint64_t                  prepared = 0;
+    bool                      early;          // parts are submitted before the rest is planned
+    bool                      moves = false;  // memory that parts are bound to is replaced
+};
+
+static bool holds(const gpu::buffer_ref & memory, uint64_t bytes) {
+    return bytes == 0 || (memory != nullptr && memory->size() >= bytes);
+}
+
+// Memory that all programs share, grown to `bytes`. What parts of the graph left there stays.
+gpu::status executor::reserve(gpu::buffer_ref & memory, uint64_t bytes, const char * name, planning & p) {
+    if (holds(memory, bytes)) {
         return {};
     }
     programs_.clear();  // they are bound to the old memory
     auto made = device_->create_buffer(bytes, name);
+    if (!made.ok()) {
+        return made.why();
+    }
+    if (memory != nullptr && p.moves) {
+        if (gpu::status s = device_->copy(memory, 0, *made, 0, memory->size()); !s.ok()) {
+            return s;
+        }
+    }
+    memory = *made;
+    return {};
+}
+
+// Memory for all plans. Parts that are bound to what is too small are submitted before.
+gpu::status executor::reserve(planning & p) {
+    if (holds(scratch_, p.scratch) && holds(prepared_, p.prepared)) {
+        return {};
+    }
+    gpu::status done = p.into.runs->add(p.placing.take(true));
+    if (done.ok()) {
+        done = p.into.runs->submit_added();
+    }
+    p.moves = p.into.runs->size() > 0;
+    if (done.ok()) {
+        done = reserve(scratch_, p.scratch, "scratch", p);
+    }
+    return done.ok() ? reserve(prepared_, p.prepared, "prepared", p) : done;
+}
+
+gpu::status executor::reserve_fault() {
+    if (fault_ != nullptr) {
+        return {};
+    }
+    auto made = device_->create_buffer(sizeof(uint32_t), "fault");
     if (made.ok()) {
-        memory = *made;
+        fault_ = *made;
     }
     return made.why();
 }
@@ -218,77 +269,114 @@ static void log_joined(const std::vector<gpu::dispatch> & dispatches) {
     }
 }
 
-gpu::result<std::vector<gpu::dispatch>> executor::plan_graph(const ggml_cgraph * graph, kept & into) {
-    const bool                fuse = into.fuses;
-    std::vector<planned_node> plans;
-    shared_preparation        sharing;
-    uint64_t                  scratch = 0, prepared = 0;
-    for (int i = 0; i < graph->n_nodes;) {
-        const ggml_tensor * node = graph->nodes[i];
-        if (!computes(node)) {
-            i++;
-            continue;
-        }
-        ops::fused together = fuse ? ops::plan_fused(device_->caps(), graph, i) : ops::fused();
-        std::string name;
-        if (together.nodes != 0) {
-            name = ops::fusion_name(together.pattern);
-            into.fused[together.pattern]++;
-        } else {
-            name     = ggml_op_desc(node);
-            together = { 1, ops::plan_node(device_->caps(), node) };
-        }
-        if (!together.steps.supported()) {
-            return gpu::status::failure(gpu::format("%s '%s' cannot run: %s", name.c_str(), node->name, together.steps.why.c_str()));
-        }
-        if (const ggml_tensor * t = outside(together.steps)) {
-            return gpu::status::failure(
-                gpu::format("%s '%s' uses '%s', which is not in this device's memory", name.c_str(), node->name, t->name));
-        }
-        if (gpu::status s = reserve_debug(together.steps); !s.ok()) {
-            return s;
-        }
-        if (fuse) {
-            ops::quantise_for_product(device_->caps(), graph, i + together.nodes - 1, together.steps);
-            sharing.share(together.steps, graph->nodes + i, graph->nodes + i + together.nodes);
-        }
-        scratch  = std::max(scratch, together.steps.scratch);
-        prepared = std::max(prepared, prepared_bytes(together.steps));
-        plans.push_back({ { graph->nodes + i, graph->nodes + i + together.nodes }, std::move(name), std::move(together.steps) });
-        i += together.nodes;
+// Plans the node at `i`, and those computed with it; moves on.
+gpu::status executor::plan_next(planning & p, int & i) {
+    const ggml_tensor * node     = p.graph->nodes[i];
+    ops::fused          together = p.into.fuses ? ops::plan_fused(device_->caps(), p.graph, i) : ops::fused();
+    std::string         name;
+    if (together.nodes != 0) {
+        name = ops::fusion_name(together.pattern);
+        p.into.fused[together.pattern]++;
+    } else {
+        name     = ggml_op_desc(node);
+        together = { 1, ops::plan_node(device_->caps(), node) };
     }
-    if (fault_ == nullptr) {
-        auto memory = device_->create_buffer(sizeof(uint32_t), "fault");
-        if (!memory.ok()) {
-            return memory.why();
-        }
-        fault_ = *memory;
+    if (!together.steps.supported()) {
+        return gpu::status::failure(gpu::format("%s '%s' cannot run: %s", name.c_str(), node->name, together.steps.why.c_str()));
     }
-    if (gpu::status s = reserve(scratch_, scratch, "scratch"); !s.ok()) {
+    if (const ggml_tensor * t = outside(together.steps)) {
+        return gpu::status::failure(gpu::format("%s '%s' uses '%s', which is not in this device's memory", name.c_str(), node->name, t->name));
+    }
+    if (gpu::status s = reserve_debug(together.steps); !s.ok()) {
         return s;
     }
-    if (gpu::status s = reserve(prepared_, prepared, "prepared"); !s.ok()) {
-        return s;
+    ggml_tensor * const * first = p.graph->nodes + i;
+    i += together.nodes;
+    if (p.into.fuses) {
+        ops::quantise_for_product(device_->caps(), p.graph, i - 1, together.steps);
+        p.sharing.share(together.steps, first, first + together.nodes);
     }
+    p.steps += together.steps.steps.size();
+    p.scratch  = std::max(p.scratch, together.steps.scratch);
+    p.prepared = std::max(p.prepared, prepared_bytes(together.steps));
+    p.waiting.push_back({ { first, first + together.nodes }, std::move(name), std::move(together.steps) });
+    return {};
+}
+
+// Moves what was planned into the program and submits it. Unless that is `all`, the GPU may have to wait for it no longer than for a
+// compilation: else the rest is planned first, so that all kernels are compiled together.
+gpu::status executor::submit_planned(planning & p, bool all) {
     std::vector<gpu::dispatch> dispatches;
-    for (planned_node & p : plans) {
-        for (ops::step & s : p.steps.steps) {
+    for (planned_node & node : p.waiting) {
+        for (ops::step & s : node.steps.steps) {
             if (device_->user().debug) {
-                log_step(p, s);
+                log_step(node, s);
             }
-            dispatches.push_back(resolve(std::move(s), p, into.faults));
+            gpu::dispatch d = resolve(std::move(s), node, p.into.faults);
+            if (p.into.fuses) {
+                p.placing.add(std::move(d));
+            } else {
+                dispatches.push_back(std::move(d));
+            }
         }
     }
-    if (fuse) {
-        dispatches = put_side_by_side(std::move(dispatches), device_->caps());
+    p.waiting.clear();
+    p.steps = 0;
+    if (p.into.fuses) {
+        dispatches = p.placing.take(all);
         if (device_->user().debug) {
             log_joined(dispatches);
         }
     }
-    return dispatches;
+    if (gpu::status added = p.into.runs->add(std::move(dispatches)); !added.ok()) {
+        return added;
+    }
+    p.early = p.early && p.into.runs->is_compiled();
+    return p.early || (all && profiler_ == nullptr) ? p.into.runs->submit_added() : gpu::status();
 }
 
-gpu::result<executor::kept *> executor::program_for(const ggml_cgraph * graph) {
+gpu::status executor::run_new(const ggml_cgraph * graph, signature of) {
+    kept     fresh{ .uid = graph->uid, .of = std::move(of), .fuses = fusions_.enabled(), .runs = std::make_unique<gpu::program>(device_) };
+    planning p{ .graph = graph, .into = fresh, .placing = side_by_side(device_->caps()), .early = profiler_ == nullptr };
+    if (gpu::status s = reserve_fault(); !s.ok()) {
+        return s;
+    }
+    size_t parts = 0;
+    for (int i = 0; i < graph->n_nodes;) {
+        if (!computes(graph->nodes[i])) {
+            i++;
+            continue;
+        }
+        if (gpu::status s = plan_next(p, i); !s.ok()) {
+            return s;
+        }
+        if (p.early && p.steps >= gpu::program::batch(parts) && holds(scratch_, p.scratch) && holds(prepared_, p.prepared)) {
+            if (gpu::status s = submit_planned(p, false); !s.ok()) {
+                return s;
+            }
+            parts++;
+        }
+    }
+    gpu::status done = reserve(p);
+    if (done.ok()) {
+        done = submit_planned(p, true);
+    }
+    if (done.ok() && profiler_ != nullptr) {
+        done = fresh.runs->submit(profiler_.get());
+    }
+    fault_pending_ = fault_pending_ || fresh.faults;
+    fusions_.add(fresh.fused);
+    if (done.ok() && !p.moves) {
+        programs_.push_front(std::move(fresh));
+        if (programs_.size() > max_kept_programs) {
+            programs_.pop_back();
+        }
+    }
+    return done;
+}
+
+// The program of an equal graph, or null and the graph's signature.
+executor::kept * executor::known(const ggml_cgraph * graph, signature & of) {
     const bool fuse = fusions_.enabled();
     const auto find = [&](auto matches) {
         const auto found = std::find_if(programs_.begin(), programs_.end(), [&](const kept & k) { return k.fuses == fuse && matches(k); });
@@ -301,26 +389,12 @@ gpu::result<executor::kept *> executor::program_for(const ggml_cgraph * graph) {
     if (graph->uid != 0 && find([&](const kept & k) { return k.uid == graph->uid; })) {
         return &programs_.front();
     }
-    signature of = signature_of(graph);
+    of = signature_of(graph);
     if (find([&](const kept & k) { return k.of == of; })) {
         programs_.front().uid = graph->uid;
         return &programs_.front();
     }
-    kept fresh{ .uid = graph->uid, .of = std::move(of), .fuses = fuse, .runs = nullptr };
-    auto dispatches = plan_graph(graph, fresh);
-    if (!dispatches.ok()) {
-        return dispatches.why();
-    }
-    auto made = gpu::program::build(device_, std::move(*dispatches));
-    if (!made.ok()) {
-        return made.why();
-    }
-    fresh.runs = std::move(*made);
-    programs_.push_front(std::move(fresh));
-    if (programs_.size() > max_kept_programs) {
-        programs_.pop_back();
-    }
-    return &programs_.front();
+    return nullptr;
 }
 
 //
@@ -331,13 +405,14 @@ gpu::status executor::compute(const ggml_cgraph * graph) {
     if (gpu::status s = device_->health(); !s.ok()) {
         return s;
     }
-    auto found = program_for(graph);
-    if (!found.ok()) {
-        return found.why();
+    signature of;
+    kept *    found = known(graph, of);
+    if (found == nullptr) {
+        return run_new(graph, std::move(of));
     }
-    fault_pending_ = fault_pending_ || (*found)->faults;
-    fusions_.add((*found)->fused);
-    return (*found)->runs->submit(profiler_.get());
+    fault_pending_ = fault_pending_ || found->faults;
+    fusions_.add(found->fused);
+    return found->runs->submit(profiler_.get());
 }
 
 gpu::status executor::synchronize() {

@@ -18,7 +18,7 @@ public:
     ~executor();
 
     // Submits the graph and returns without waiting. Fails if a node cannot run (its reason is in the text), if memory is
-    // short, if the device is lost, or if an earlier graph met an index out of range.
+    // short, if the device is lost, or if an earlier graph met an index out of range. Nodes before one that cannot run may be computed.
     gpu::status compute(const ggml_cgraph * graph);
 
     // Waits for all graphs, and reports an index out of range met by one of them.
@@ -47,13 +47,19 @@ private:
         fusions::counts               fused  = {};
     };
 
-    gpu::result<kept *>                     program_for(const ggml_cgraph * graph);
-    gpu::result<std::vector<gpu::dispatch>> plan_graph(const ggml_cgraph * graph, kept & into);
-    gpu::status                             reserve(gpu::buffer_ref & memory, uint64_t bytes, const char * name);
-    gpu::status                             reserve_debug(const ops::plan & plan);
-    gpu::status                             print_debug();
-    gpu::status                             report_fault(uint32_t met);
-    gpu::dispatch                           resolve(ops::step && s, const planned_node & of, bool & faults);
+    struct planning;
+
+    kept *        known(const ggml_cgraph * graph, signature & of);
+    gpu::status   run_new(const ggml_cgraph * graph, signature of);
+    gpu::status   plan_next(planning & p, int & i);
+    gpu::status   submit_planned(planning & p, bool all);
+    gpu::status   reserve(gpu::buffer_ref & memory, uint64_t bytes, const char * name, planning & p);
+    gpu::status   reserve(planning & p);
+    gpu::status   reserve_fault();
+    gpu::status   reserve_debug(const ops::plan & plan);
+    gpu::status   print_debug();
+    gpu::status   report_fault(uint32_t met);
+    gpu::dispatch resolve(ops::step && s, const planned_node & of, bool & faults);
 
     std::shared_ptr<gpu::device>   device_;
     fusions &                      fusions_;

@@ -37,15 +37,24 @@ static gpu::dispatch dispatch_of(const work & w, const gpu::buffer_ref & memory,
 TEST_P(side_by_side_placing, holds) {
     const placing_case &       c      = GetParam();
     const auto                 memory = *test::device()->create_buffer(26 * 1024, "test");
-    std::vector<gpu::dispatch> in_order;
-    for (const work & w : c.in_order) {
-        in_order.push_back(dispatch_of(w, memory, in_order.size()));
+    // Whether they are taken together or as early as they can be.
+    for (const bool early : { false, true }) {
+        graph::side_by_side      placing(test::device()->caps());
+        std::vector<std::string> placed;
+        const auto               take = [&](bool all) {
+            for (const gpu::dispatch & d : placing.take(all)) {
+                placed.push_back(d.label);
+            }
+        };
+        for (size_t i = 0; i < c.in_order.size(); i++) {
+            placing.add(dispatch_of(c.in_order[i], memory, i));
+            if (early) {
+                take(false);
+            }
+        }
+        take(true);
+        EXPECT_EQ(placed, c.placed) << c.promise;
     }
-    std::vector<std::string> placed;
-    for (const gpu::dispatch & d : graph::put_side_by_side(in_order, test::device()->caps())) {
-        placed.push_back(d.label);
-    }
-    EXPECT_EQ(placed, c.placed) << c.promise;
 }
 
 INSTANTIATE_TEST_SUITE_P(
