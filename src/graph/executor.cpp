@@ -303,8 +303,8 @@ gpu::status executor::plan_next(planning & p, int & i) {
     return {};
 }
 
-// Moves what was planned into the program and submits it. Unless that is `all`, the GPU may have to wait for it no longer than for a
-// compilation: else the rest is planned first, so that all kernels are compiled together.
+// Moves what was planned into the program and submits it: if that is not all, only as long as every kernel is there. Where some are
+// missing, the rest is planned first, so that they are compiled together.
 gpu::status executor::submit_planned(planning & p, bool all) {
     std::vector<gpu::dispatch> dispatches;
     for (planned_node & node : p.waiting) {
@@ -335,15 +335,10 @@ gpu::status executor::submit_planned(planning & p, bool all) {
     return p.early || (all && profiler_ == nullptr) ? p.into.runs->submit_added() : gpu::status();
 }
 
-gpu::status executor::run_new(const ggml_cgraph * graph, signature of) {
-    kept     fresh{ .uid = graph->uid, .of = std::move(of), .fuses = fusions_.enabled(), .runs = std::make_unique<gpu::program>(device_) };
-    planning p{ .graph = graph, .into = fresh, .placing = side_by_side(device_->caps()), .early = profiler_ == nullptr };
-    if (gpu::status s = reserve_fault(); !s.ok()) {
-        return s;
-    }
+gpu::status executor::plan_and_submit(planning & p) {
     size_t parts = 0;
-    for (int i = 0; i < graph->n_nodes;) {
-        if (!computes(graph->nodes[i])) {
+    for (int i = 0; i < p.graph->n_nodes;) {
+        if (!computes(p.graph->nodes[i])) {
             i++;
             continue;
         }
@@ -361,9 +356,16 @@ gpu::status executor::run_new(const ggml_cgraph * graph, signature of) {
     if (done.ok()) {
         done = submit_planned(p, true);
     }
-    if (done.ok() && profiler_ != nullptr) {
-        done = fresh.runs->submit(profiler_.get());
+    return done.ok() && profiler_ != nullptr ? p.into.runs->submit(profiler_.get()) : done;
+}
+
+gpu::status executor::run_new(const ggml_cgraph * graph, signature of) {
+    if (gpu::status s = reserve_fault(); !s.ok()) {
+        return s;
     }
+    kept     fresh{ .uid = graph->uid, .of = std::move(of), .fuses = fusions_.enabled(), .runs = std::make_unique<gpu::program>(device_) };
+    planning p{ .graph = graph, .into = fresh, .placing = side_by_side(device_->caps()), .early = profiler_ == nullptr };
+    const gpu::status done = plan_and_submit(p);
     fault_pending_ = fault_pending_ || fresh.faults;
     fusions_.add(fresh.fused);
     if (done.ok() && !p.moves) {

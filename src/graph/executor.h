@@ -51,6 +51,7 @@ private:
 
     kept *        known(const ggml_cgraph * graph, signature & of);
     gpu::status   run_new(const ggml_cgraph * graph, signature of);
+    gpu::status   plan_and_submit(planning & p);
     gpu::status   plan_next(planning & p, int & i);
     gpu::status   submit_planned(planning & p, bool all);
     gpu::status   reserve(gpu::buffer_ref & memory, uint64_t bytes, const char * name, planning & p);

@@ -28,6 +28,7 @@ fn load(start: u32, q: u32) -> vec4<f32> {
 
 #if SPLIT
 const PARTS = 3u;
+const LARGEST_F16 = 65504.0;
 #else
 const PARTS = 1u;
 #endif
@@ -40,12 +41,14 @@ fn store(to: u32, q: u32, v: vec4<f32>) {
     if (4u * q >= params.stride) {
         return;
     }
-    let high = halves(v);
-    packed_set_pair_word(to + q, high);
+    packed_set_pair_word(to + q, halves(v));
 #if SPLIT
-    let part = params.stride / 4u;
-    let rest = v - vec4<f32>(unpack2x16float(high.x), unpack2x16float(high.y));
-    packed_set_pair_word(to + (3u - REST_PART) * part + q, high);
+    // Infinities and NaN have no other parts: an infinity must not meet a rest of 0.
+    let part  = params.stride / 4u;
+    let fits  = abs(v) <= vec4<f32>(LARGEST_F16);
+    let again = halves(select(vec4<f32>(), v, fits));
+    let rest  = select(vec4<f32>(), v - vec4<f32>(unpack2x16float(again.x), unpack2x16float(again.y)), fits);
+    packed_set_pair_word(to + (3u - REST_PART) * part + q, again);
     packed_set_pair_word(to + REST_PART * part + q, halves(rest));
 #endif
 }

@@ -99,4 +99,35 @@ TEST(matrix, products_are_right_however_they_are_cut) {
     }
 }
 
+// Split in halves, an infinity must not become a NaN, and only its own row may have it.
+TEST(matrix, an_infinity_among_f32_weights_stays_one) {
+    constexpr int64_t       k = 96, m = 64, n = 16;
+    const test::backend_ref on(ggml_backend_dev_init(test::ggml_device(), nullptr));
+    const test::context_ref context = test::make_context();
+    ggml_tensor *           a       = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, k, m);
+    ggml_tensor *           b       = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, k, n);
+    ggml_tensor *           y       = ggml_mul_mat(context.get(), a, b);
+    ggml_cgraph *           graph   = ggml_new_graph(context.get());
+    ggml_build_forward_expand(graph, y);
+    const test::buffer_ref memory(ggml_backend_alloc_ctx_tensors(context.get(), on.get()));
+
+    std::vector<float> as(k * m, 1.0f), bs(k * n, 1.0f), result(m * n);
+    as[3 * k + 5] = INFINITY;
+    bs[7 * k + 9] = -INFINITY;
+    ggml_backend_tensor_set(a, as.data(), 0, ggml_nbytes(a));
+    ggml_backend_tensor_set(b, bs.data(), 0, ggml_nbytes(b));
+    ASSERT_EQ(ggml_backend_graph_compute(on.get(), graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(y, result.data(), 0, ggml_nbytes(y));
+    for (int64_t column = 0; column < n; column++) {
+        for (int64_t row = 0; row < m; row++) {
+            const float found = result[column * m + row];
+            if (row == 3 && column == 7) {
+                EXPECT_TRUE(std::isnan(found)) << found;  // the two infinities cancel out
+            } else {
+                EXPECT_EQ(found, row == 3 ? INFINITY : column == 7 ? -INFINITY : float(k)) << row << ", " << column;
+            }
+        }
+    }
+}
+
 }  // namespace
