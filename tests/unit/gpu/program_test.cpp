@@ -65,6 +65,30 @@ TEST_F(program, runs_its_dispatches_in_order_and_again) {
     }
 }
 
+TEST_F(program, runs_while_it_is_made_and_again) {
+    constexpr uint32_t    parts = 5, of_part = 70;  // their parameters fill more than one buffer
+    auto                  m = memory(64);
+    gpu::program          made(gpu_);
+    std::vector<uint32_t> expected(64);
+    for (uint32_t part = 0; part < parts; part++) {
+        std::vector<gpu::dispatch> dispatches;
+        for (uint32_t i = part * of_part; i < (part + 1) * of_part; i++) {
+            dispatches.push_back(set_words(m, i % 8, 8, i, 64));
+            std::fill_n(expected.begin() + i % 8, 8, i);
+        }
+        ASSERT_TRUE(made.add(std::move(dispatches)).ok());
+        ASSERT_TRUE(made.submit_added().ok());
+        EXPECT_TRUE(made.is_compiled());
+        EXPECT_EQ(words_of(m, 64), expected) << "after part " << part;
+    }
+    EXPECT_EQ(made.size(), parts * of_part);
+    ASSERT_TRUE(gpu_->fill(m, 0, 0, 4 * 64).ok());
+    ASSERT_TRUE(made.submit_added().ok());  // nothing is new
+    EXPECT_EQ(words_of(m, 64), std::vector<uint32_t>(64));
+    ASSERT_TRUE(made.submit(nullptr).ok());
+    EXPECT_EQ(words_of(m, 64), expected);
+}
+
 TEST_F(program, a_dispatch_without_groups_is_left_out) {
     auto m    = memory(64);
     auto none = set_words(m, 0, 64, 1, 64);
