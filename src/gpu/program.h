@@ -49,8 +49,8 @@ private:
     // Parameters of some commands, and what binds them to the memory of each.
     struct arena {
         buffer_ref                                     memory;
-        std::vector<uint32_t>                          words;         // what it holds, once it is uploaded:
-        uint64_t                                       uploaded = 0;  // so many bytes
+        std::vector<uint32_t>                          words;
+        uint64_t                                       uploaded = 0;  // so many bytes of the words
         std::map<std::vector<uint64_t>, WGPUBindGroup> groups;        // by what else they bind
     };
 

@@ -138,13 +138,14 @@ gpu::status executor::reserve(planning & p) {
     return done.ok() ? reserve(prepared_, p.prepared, "prepared", p) : done;
 }
 
-gpu::status executor::reserve_fault() {
-    if (fault_ != nullptr) {
+// Memory of a fixed size, made when it is first needed.
+gpu::status executor::make_once(gpu::buffer_ref & memory, uint64_t bytes, const char * name) {
+    if (memory != nullptr) {
         return {};
     }
-    auto made = device_->create_buffer(sizeof(uint32_t), "fault");
+    auto made = device_->create_buffer(bytes, name);
     if (made.ok()) {
-        fault_ = *made;
+        memory = *made;
     }
     return made.why();
 }
@@ -153,12 +154,8 @@ gpu::status executor::reserve_fault() {
 gpu::status executor::reserve_debug(const ops::plan & plan) {
     for (const ops::step & s : plan.steps) {
         for (const ops::operand & o : s.operands) {
-            if (o.where == ops::operand::kind::debug && debug_ == nullptr) {
-                auto memory = device_->create_buffer(debug_slots * sizeof(float), "debug");
-                if (!memory.ok()) {
-                    return memory.why();
-                }
-                debug_ = *memory;
+            if (o.where == ops::operand::kind::debug) {
+                return make_once(debug_, debug_slots * sizeof(float), "debug");
             }
         }
     }
@@ -360,7 +357,7 @@ gpu::status executor::plan_and_submit(planning & p) {
 }
 
 gpu::status executor::run_new(const ggml_cgraph * graph, signature of) {
-    if (gpu::status s = reserve_fault(); !s.ok()) {
+    if (gpu::status s = make_once(fault_, sizeof(uint32_t), "fault"); !s.ok()) {
         return s;
     }
     kept     fresh{ .uid = graph->uid, .of = std::move(of), .fuses = fusions_.enabled(), .runs = std::make_unique<gpu::program>(device_) };

@@ -56,7 +56,7 @@ private:
     gpu::status   submit_planned(planning & p, bool all);
     gpu::status   reserve(gpu::buffer_ref & memory, uint64_t bytes, const char * name, planning & p);
     gpu::status   reserve(planning & p);
-    gpu::status   reserve_fault();
+    gpu::status   make_once(gpu::buffer_ref & memory, uint64_t bytes, const char * name);
     gpu::status   reserve_debug(const ops::plan & plan);
     gpu::status   print_debug();
     gpu::status   report_fault(uint32_t met);

@@ -161,3 +161,22 @@ TEST(kernel, a_missing_shader_says_so) {
     ASSERT_FALSE(made.ok());
     EXPECT_NE(made.why().text().find("transfer/nothing"), std::string::npos) << made.why().text();
 }
+
+TEST(kernel, with_matrices_has_its_workgroup_variables_checked) {
+    auto memory = test::device()->create_buffer(4096, "test");
+    ASSERT_TRUE(memory.ok());
+    // A kernel with a workgroup variable of four bytes.
+    gpu::dispatch d;
+    d.operands = { { "ids", *memory, 0, 256 }, { "routes", *memory, 1024, 256 }, { "fault", *memory, 2048, 4 } };
+    auto plan  = gpu::plan_bindings(d.operands, test::device()->caps());
+    ASSERT_TRUE(plan.ok());
+    for (const bool with_matrices : { false, true }) {
+        d.kernel = gpu::kernel_name("matmul/route").threads(64);
+        if (with_matrices) {
+            d.kernel.define("USES_MATRIX");
+        }
+        auto text = gpu::compose_kernel(d, *plan, test::device()->caps());
+        ASSERT_TRUE(text.ok()) << text.why().text();
+        EXPECT_EQ(text->find("const_assert false") != std::string::npos, with_matrices);
+    }
+}
