@@ -144,7 +144,6 @@ private:
     };
     std::mutex           staging_lock_;
     std::vector<staging> staging_;
-    uint64_t             staging_bytes_ = 0;
 };
 
 }  // namespace gpu

@@ -92,6 +92,9 @@ TEST(matrix, products_are_right_however_they_are_cut) {
         { GGML_TYPE_Q8_0, 130, 70, 96, 1 },   // rows that end in the middle of a unit of 64 values
         { GGML_TYPE_Q4_K, 96, 40, 512, 1 },   // values in order
         { GGML_TYPE_Q6_K, 96, 40, 512, 1 },   // and spread
+        { GGML_TYPE_Q5_1, 130, 9, 160, 3 },
+        { GGML_TYPE_MXFP4, 70, 17, 96, 1 },   // levels of a table
+        { GGML_TYPE_IQ3_S, 96, 40, 512, 1 },  // and of a grid
     };
     for (const product & p : cases) {
         const double limit = p.type == GGML_TYPE_F32 ? 2e-6 : 2e-3;
