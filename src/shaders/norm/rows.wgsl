@@ -1,10 +1,14 @@
 // Each row of src normalised; one workgroup a row.
 //     RMS      y = x / sqrt(mean(x^2) + eps)
 //     L2       y = x / max(sqrt(sum(x^2)), eps)
-//     else     y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps)
+//     else     y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps); what the mean lost when it was rounded is found and
+//              taken off as well: of values close together and far from zero it is all that there is
 // A row, which may be a slab of channels, is read again in every pass, from the cache. Threads keep to their own values, so
 // src may be dst.
 #include "lib/grid.wgsl"
+#if !RMS && !L2
+#define total_VALUE vec2<f32>
+#endif
 #include "lib/reduce.wgsl" as total
 #include "codecs/{src_TYPE}.wgsl" as src
 #include "codecs/{dst_TYPE}.wgsl" as dst
@@ -29,18 +33,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #endif
 
 #if RMS || L2
-    let mean = 0.0;
-#else
-    var sum = 0.0;
-    for (var i = local; i < units; i += WORKGROUP) {
-        sum += sum_of(src_unit(source, i));
-    }
-    let mean = total(local, sum) * n_inv;
-#endif
-
     var squares = 0.0;
     for (var i = local; i < units; i += WORKGROUP) {
-        let v = src_unit(source, i) - mean;
+        let v = src_unit(source, i);
         squares += sum_of(v * v);
     }
 #if L2
@@ -48,8 +43,26 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 #else
     let scale = 1.0 / sqrt(total(local, squares) * n_inv + params.eps);
 #endif
-
     for (var i = local; i < units; i += WORKGROUP) {
-        dst_store_unit(to, i, (src_unit(source, i) - mean) * scale);
+        dst_store_unit(to, i, src_unit(source, i) * scale);
     }
+#else
+    var sum = 0.0;
+    for (var i = local; i < units; i += WORKGROUP) {
+        sum += sum_of(src_unit(source, i));
+    }
+    let mean = total(local, vec2<f32>(sum, 0.0)).x * n_inv;
+
+    var sums = vec2<f32>(0.0); // of the differences and of their squares
+    for (var i = local; i < units; i += WORKGROUP) {
+        let v = src_unit(source, i) - mean;
+        sums += vec2<f32>(sum_of(v), sum_of(v * v));
+    }
+    sums = total(local, sums) * n_inv;
+    let lost  = sums.x;
+    let scale = 1.0 / sqrt(max(sums.y - lost * lost, 0.0) + params.eps);
+    for (var i = local; i < units; i += WORKGROUP) {
+        dst_store_unit(to, i, (src_unit(source, i) - mean - lost) * scale);
+    }
+#endif
 }
