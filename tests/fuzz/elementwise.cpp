@@ -9,9 +9,8 @@ namespace fuzz {
 
 // Where the CPU backend takes a function from a table for all halves.
 static constexpr rule approximate = { .tolerance = 1e-6, .limit = 60000.0 };
-static constexpr rule coarse      = { .tolerance = 1e-6, .limit = 60000.0, .sums = rule::terms::unit };
-// For f32 its GEGLU is 0 below -10 whatever the gate, for f16 an infinite gate makes it not a number.
-static constexpr rule gated       = { .tolerance = 1e-6, .limit = 60000.0, .finite = true, .sums = rule::terms::unit };
+// For f32 its GELU is 0 below -10, and GEGLU whatever the gate; for f16 an infinity makes them not a number.
+static constexpr rule of_finite   = { .tolerance = 1e-6, .limit = 60000.0, .finite = true, .sums = rule::terms::unit };
 static constexpr rule equal       = { .tolerance = 0.0 };
 // An angle of many turns loses digits where it is brought into one, on the GPU more than on the CPU.
 static constexpr rule up_to_1000  = { .tolerance = 1e-6, .limit = 1000.0 };
@@ -192,7 +191,7 @@ static const op ops[] = {
     { "SET in place", 1, part_of_word, CALL(ggml_set_inplace(ctx, t[0], t[1], n[0], n[1], n[2], n[3])), equal },
 
     { "UNARY", 10, unary, CALL(ggml_unary(ctx, t[0], (ggml_unary_op) n[0])), approximate, "MUL" },
-    { "UNARY from a table", 2, from_table, CALL(ggml_unary(ctx, t[0], (ggml_unary_op) n[0])), coarse, "MUL" },
+    { "UNARY from a table", 2, from_table, CALL(ggml_unary(ctx, t[0], (ggml_unary_op) n[0])), of_finite, "MUL" },
     { "UNARY in place", 2, unary_in_place, CALL(ggml_unary_inplace(ctx, t[0], (ggml_unary_op) n[0])), approximate },
     { "XIELU", 1, xielu, CALL(ggml_xielu(ctx, t[0], x[0], x[1], x[2], x[3])), approximate },
     { "SQR", 2, rows_of_float, CALL(ggml_sqr(ctx, t[0])) },
@@ -210,8 +209,8 @@ static const op ops[] = {
 
     { "GLU", 3, glu, CALL(ggml_glu(ctx, t[0], (ggml_glu_op) n[0], n[1] != 0)), approximate, "MUL_MAT" },
     { "GLU split", 4, glu_split, CALL(ggml_glu_split(ctx, t[0], t[1], (ggml_glu_op) n[0])), approximate, "MUL_MAT" },
-    { "GEGLU", 1, geglu, CALL(ggml_glu(ctx, t[0], (ggml_glu_op) n[0], n[1] != 0)), gated, "MUL_MAT" },
-    { "GEGLU split", 1, geglu_split, CALL(ggml_glu_split(ctx, t[0], t[1], (ggml_glu_op) n[0])), gated, "MUL_MAT" },
+    { "GEGLU", 1, geglu, CALL(ggml_glu(ctx, t[0], (ggml_glu_op) n[0], n[1] != 0)), of_finite, "MUL_MAT" },
+    { "GEGLU split", 1, geglu_split, CALL(ggml_glu_split(ctx, t[0], t[1], (ggml_glu_op) n[0])), of_finite, "MUL_MAT" },
     { "GLU SWIGLU_OAI", 1, swiglu_limited, CALL(ggml_swiglu_oai(ctx, t[0], t[1], x[0], x[1])), approximate },
     { "GLU SWIGLU_CLAMP", 1, swiglu_limited, CALL(ggml_swiglu_clamp(ctx, t[0], t[1], x[1])), approximate },
     { "SILU_BACK", 1, silu_back, CALL(ggml_silu_back(ctx, t[0], t[1])), approximate },
