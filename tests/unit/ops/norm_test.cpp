@@ -5,8 +5,6 @@
 
 namespace {
 
-using test::sizes;
-
 constexpr float eps = 1e-5f;
 
 // Rows of one value each, then one of values around 4000.
